@@ -1,0 +1,45 @@
+# Everything starts here: each target makes what it needs and skips what is done.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+export MLFLOW_DISABLE_TELEMETRY := true
+
+.PHONY: help demo test lint format ui bench clean
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+$(VENV)/.lock: requirements.txt
+	@test -n "$(PYTHON)" || { echo "make: Python 3.11 is needed: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --requirement requirements.txt
+	$(BIN)/pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(VENV)/.lock-dev: $(VENV)/.lock requirements-dev.txt
+	$(BIN)/pip install --quiet --requirement requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/.lock  ## a first run on synthetic fires, tracked by MLflow
+	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . -e synthesize --env-manager local --experiment-name fcer
+	@echo "Next: make ui, then open http://127.0.0.1:5000"
+
+test: $(VENV)/.lock-dev  ## the whole test suite
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lock-dev  ## ruff (lint, format) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.lock-dev  ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+ui: $(VENV)/.lock  ## the MLflow UI on what commands logged here
+	$(BIN)/mlflow ui --port 5000
+
+bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in one run
+	$(BIN)/python -m tests.benchmarks
+
+clean:  ## remove the environment (data and runs stay)
+	rm -rf $(VENV)

@@ -1,0 +1,258 @@
+"""Every setting of an experiment: its type, its default, what it means, and where its value came from.
+
+One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on the command line and
+`-P select_by=...` for MLflow. Values come from the defaults here, then from a YAML file, then from flags.
+"""
+
+import dataclasses
+import difflib
+import math
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fcer.errors import ConfigError
+
+__all__ = ["Config", "Resolved", "fields", "help_text", "kinds", "nearest", "resolve", "to_yaml"]
+
+
+def _option(
+    default: Any,
+    meaning: str,
+    *,
+    choices: Sequence[str] = (),
+    low: float = -math.inf,
+    high: float = math.inf,
+    check: Callable[[Any], str | None] | None = None,
+) -> Any:
+    """A field with its meaning and the values it may take; `check` returns what is wrong, or None."""
+    metadata = {"meaning": meaning, "choices": tuple(choices), "low": low, "high": high, "check": check}
+    return field(default=default, metadata=metadata)
+
+
+def _ordered(value: Sequence[int]) -> str | None:
+    return None if len(value) == 2 and value[0] <= value[1] else "give two numbers, the smaller one first"
+
+
+def _years(value: Sequence[int]) -> str | None:
+    if not value:
+        return "name at least one year"
+    return None if len(set(value)) == len(value) else "name each year once"
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings of one experiment. A field's meaning stands in its `meaning`, which `--help` prints."""
+
+    # Where things are
+    data: Path | None = _option(
+        None, "dataset folder, YEAR/fire_X.hdf5 or YEAR/fire_X/DATE.tif; none: synthetic fires are made"
+    )
+    source: Path | None = _option(
+        None, "folder of the GeoTIFF release, YEAR/fire_X/DATE.tif; none: synthetic GeoTIFFs are made"
+    )
+    out: Path | None = _option(None, "folder for the results; none: a folder of its own below `work`")
+    work: Path = _option(Path("work"), "folder for everything that a command makes and was not told where to put")
+
+    # What is read from a fire
+    features: str | tuple[int, ...] = _option(
+        "vegetation",
+        "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
+    )
+    crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32)
+
+    # Synthetic fires
+    years: tuple[int, ...] = _option((2018, 2019, 2020, 2021), "years to make fires for", check=_years)
+    fires_per_year: int = _option(6, "synthetic fires of each year", low=1)
+    image_size: tuple[int, ...] = _option(
+        (136, 176), "smallest and largest side of a synthetic image in px", low=32, check=_ordered
+    )
+    fire_days: tuple[int, ...] = _option((8, 12), "shortest and longest synthetic fire in days", low=2, check=_ordered)
+    geotiff: bool = _option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
+
+    # How the work is done
+    seed: int = _option(0, "seed of everything random: same configuration and seed, same numbers", low=0)
+    workers: int = _option(0, "processes that work side by side; 0: one for each core", low=0)
+
+    def __post_init__(self) -> None:
+        if self.crop % 32:
+            raise ConfigError(f"crop: {self.crop} is not a multiple of 32, which the backbones need: try 128")
+
+
+class Resolved(NamedTuple):
+    """A configuration and, for each key, where its value came from."""
+
+    config: Config
+    origins: dict[str, str]
+
+
+def fields() -> dict[str, dataclasses.Field[Any]]:
+    """The fields of Config by name."""
+    return {f.name: f for f in dataclasses.fields(Config)}
+
+
+def resolve(file: Path | None = None, flags: Mapping[str, str | Sequence[str]] | None = None) -> Resolved:
+    """Defaults, overridden by the YAML `file`, overridden by `flags` (texts, as typed)."""
+    values: dict[str, Any] = {}
+    origins = dict.fromkeys(fields(), "default")
+    if file is not None:
+        for key, value in _read_yaml(file).items():
+            values[key] = _checked(key, value, str(file))
+            origins[key] = str(file)
+    for key, text in (flags or {}).items():
+        flag = "--" + key.replace("_", "-")
+        values[key] = _checked(key, _from_text(key, text), flag)
+        origins[key] = flag
+    return Resolved(Config(**values), origins)
+
+
+def to_yaml(resolved: Resolved) -> str:
+    """The configuration as YAML that can be read back, each line with its value's origin."""
+    import yaml
+
+    lines = []
+    for key, origin in resolved.origins.items():
+        value = getattr(resolved.config, key)
+        plain = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+        text = yaml.safe_dump(plain, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+        lines.append(f"{key}: {text}".ljust(40) + f"  # {origin}")
+    return "\n".join(lines) + "\n"
+
+
+def help_text(key: str) -> str:
+    """What a field means and its default, for `--help`."""
+    f = fields()[key]
+    text = " ".join(map(str, f.default)) if isinstance(f.default, tuple) else str(f.default)
+    if f.default is None or isinstance(f.default, bool):
+        text = text.lower()  # as one would type it
+    return f"{f.metadata['meaning']} (default: {text})"
+
+
+def _describe(key: str) -> str:
+    """A field's type in words."""
+    f = fields()[key]
+    if f.metadata["choices"]:
+        return "one of " + ", ".join(f.metadata["choices"])
+    names = {
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        str: "a name",
+        Path: "a path",
+        types.NoneType: "none",
+    }
+    return " or ".join(
+        f"a list of {names[typing.get_args(kind)[0]].removeprefix('a ')}s"
+        if typing.get_origin(kind) is tuple
+        else names[kind]
+        for kind in kinds(key)
+    )
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        near = ", ".join(sorted(str(p) for p in Path("experiments").glob("*.yaml")))
+        raise ConfigError(f"{file}: no such file" + (f"; there are {near}" if near else "")) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read ({error})") from None
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise ConfigError(f"{file}{line}: not valid YAML ({getattr(error, 'problem', error)})") from None
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{file}: should hold `key: value` lines, but holds {type(content).__name__}")
+    for key in content:
+        if key not in fields():
+            hint = nearest(str(key), fields(), "`")
+            raise ConfigError(f"{file}: unknown key `{key}`{hint or '; `fcer config show` lists all'}")
+    return content
+
+
+def nearest(word: str, known: Iterable[str], quote: str = "") -> str:
+    """The known word that was perhaps meant, as the end of a sentence."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
+
+
+def kinds(key: str) -> tuple[Any, ...]:
+    """The types that a field accepts, a union taken apart."""
+    kind = typing.get_type_hints(Config)[key]
+    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+
+
+def _from_text(key: str, text: str | Sequence[str]) -> Any:
+    """What a flag's text stands for, in the way YAML would have given it."""
+    accepted = kinds(key)
+    words = [text] if isinstance(text, str) else list(text)
+    if types.NoneType in accepted and words == ["none"]:
+        return None
+    if any(typing.get_origin(kind) is tuple for kind in accepted):
+        # `--years 2018 2019`, `--years 2018,2019` and MLflow's one quoted word all mean the same
+        parts = [part for word in words for part in word.replace(",", " ").split()]
+        if str not in accepted or len(parts) > 1 or all(isinstance(_scalar(p), int) for p in parts):
+            return [_scalar(part) for part in parts]
+        words = parts
+    word = " ".join(words)
+    return word if Path in accepted or str in accepted else _scalar(word)
+
+
+def _scalar(text: str) -> Any:
+    """A number or a truth value where the text is one, else the text itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return {"true": True, "false": False}.get(text.lower(), text)
+
+
+def _checked(key: str, value: Any, origin: str) -> Any:
+    """The value in its field's type, or an error that names origin, key, value and remedy."""
+    for kind in kinds(key):
+        converted = _converted(value, kind)
+        if converted is not _WRONG:
+            break
+    else:
+        raise ConfigError(f"{origin}: {key} is {value!r}, but should be {_describe(key)}")
+    meta = fields()[key].metadata
+    if meta["choices"] and converted not in meta["choices"]:
+        hint = nearest(str(converted), meta["choices"])
+        raise ConfigError(f"{origin}: {key} is {converted!r}, but should be {_describe(key)}{hint}")
+    for number in converted if isinstance(converted, tuple) else (converted,):
+        if isinstance(number, int | float) and not meta["low"] <= number <= meta["high"]:
+            bound = f"at least {meta['low']}" if number < meta["low"] else f"at most {meta['high']}"
+            raise ConfigError(f"{origin}: {key} is {number}, but should be {bound}")
+    wrong = meta["check"] and meta["check"](converted)
+    if wrong:
+        raise ConfigError(f"{origin}: {key} is {value!r}: {wrong}")
+    return converted
+
+
+_WRONG = object()
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    """`value` as `kind` without guessing (1 is no truth value, "4" no number), else _WRONG."""
+    if typing.get_origin(kind) is tuple:
+        if not isinstance(value, list | tuple):
+            return _WRONG
+        items = tuple(_converted(item, typing.get_args(kind)[0]) for item in value)
+        return _WRONG if _WRONG in items else items
+    if kind is types.NoneType:
+        return None if value is None else _WRONG
+    if kind is Path:
+        return Path(value).expanduser() if isinstance(value, str) and value else _WRONG
+    if kind is bool or isinstance(value, bool):
+        return value if kind is bool and isinstance(value, bool) else _WRONG
+    if kind is float and isinstance(value, int | float):
+        return float(value) if math.isfinite(value) else _WRONG
+    return value if isinstance(value, kind) and value != "" else _WRONG

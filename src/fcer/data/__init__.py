@@ -1,0 +1,1 @@
+"""Fires on disk and what is read from them: WildfireSpreadTS, synthetic fires, predicted maps."""

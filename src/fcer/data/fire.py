@@ -1,0 +1,80 @@
+"""One fire on disk, whatever its form: what it is, and how a window of it is read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["EVERYWHERE", "Fire", "Place", "channel_runs"]
+
+EVERYWHERE = slice(None)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an image lies on earth: a coordinate system (WKT or EPSG:n) and its six-number transform."""
+
+    crs: str
+    transform: tuple[float, ...]
+
+
+@dataclass(eq=False)
+class Fire(ABC):
+    """Consecutive days of one fire: (days, 23, height, width), opened and checked, not yet read.
+
+    Subclasses read HDF5 files and folders of GeoTIFFs; both give the same numbers.
+    """
+
+    path: Path
+    year: int
+    name: str
+    days: int
+    height: int
+    width: int
+    dates: tuple[date, ...] | None
+    """One for each day; None where the file does not say."""
+    place: Place | None = field(default=None, kw_only=True)
+    lnglat: tuple[float, float] | None = field(default=None, kw_only=True)
+
+    @abstractmethod
+    def read(
+        self, days: slice, channels: Sequence[int], rows: slice = EVERYWHERE, columns: slice = EVERYWHERE
+    ) -> NDArray[np.float32]:
+        """(days, channels, rows, columns) of the raw values, and nothing else of the file."""
+
+    @abstractmethod
+    def files(self) -> list[Path]:
+        """The files that hold this fire."""
+
+    @property
+    def label(self) -> str:
+        """The fire's name below the dataset's folder, for messages."""
+        return f"{self.year}/{self.path.name}"
+
+    def gaps(self) -> list[int]:
+        """The days that do not follow the one before by exactly one day."""
+        if self.dates is None:
+            return []
+        return [k + 1 for k, (a, b) in enumerate(pairwise(self.dates)) if (b - a).days != 1]
+
+    def first_days(self, leading: int) -> list[int]:
+        """The days at which a sample of `leading` days and its label on the next day can start."""
+        gaps = self.gaps()
+        starts = range(max(0, self.days - leading))
+        return [s for s in starts if not any(s < gap <= s + leading for gap in gaps)]
+
+
+def channel_runs(channels: Sequence[int]) -> list[tuple[slice, slice]]:
+    """Neighbouring channels as (slice in the output, slice on disk): few large reads, not many small ones."""
+    runs: list[list[int]] = []
+    for k, channel in enumerate(channels):
+        if runs and channel == channels[k - 1] + 1:
+            runs[-1][1] += 1
+        else:
+            runs.append([k, 1])
+    return [(slice(k, k + n), slice(channels[k], channels[k] + n)) for k, n in runs]

@@ -1,0 +1,164 @@
+"""A fire as released: a folder `YEAR/fire_X` with one GeoTIFF of 23 bands a day, `DATE.tif`.
+
+In these files the active-fire band holds the time of detection as hhmm, and NaN where there is none.
+"""
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fcer.data.channels import ACTIVE_FIRE, CHANNELS
+from fcer.data.fire import EVERYWHERE, Fire, Place
+from fcer.errors import DataError
+from fcer.files import atomic_path
+
+__all__ = ["GeoTIFFFire", "day_files", "open_geotiff", "write_geotiff"]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+@dataclass(eq=False)
+class GeoTIFFFire(Fire):
+    """A fire in a folder of GeoTIFFs."""
+
+    tifs: list[Path] = field(default_factory=list, kw_only=True)
+
+    def read(
+        self, days: slice, channels: Sequence[int], rows: slice = EVERYWHERE, columns: slice = EVERYWHERE
+    ) -> NDArray[np.float32]:
+        """(days, channels, rows, columns) of the raw values, active fire as in the HDF5 form."""
+        rasterio = _rasterio()
+        (top, bottom, _), (left, right, _) = rows.indices(self.height), columns.indices(self.width)
+        window = ((top, bottom), (left, right))
+        tifs = self.tifs[days]
+        values = np.empty((len(tifs), len(channels), bottom - top, right - left), np.float32)
+        bands = [channel + 1 for channel in channels]
+        for day, tif in zip(values, tifs, strict=True):
+            try:
+                with rasterio.open(tif) as image:
+                    image.read(bands, window=window, out=day)
+            except rasterio.errors.RasterioIOError:
+                raise DataError(f"{tif}: the GeoTIFF is truncated or damaged; download it again") from None
+        if ACTIVE_FIRE in channels:
+            _hours(values[:, channels.index(ACTIVE_FIRE)])
+        return values
+
+    def files(self) -> list[Path]:
+        """One file a day."""
+        return self.tifs
+
+
+def day_files(folder: Path) -> list[Path]:
+    """The days of a fire's folder in order; other files in it, such as previews, are no days."""
+    return sorted(tif for tif in folder.glob("*.tif") if not tif.name.startswith("."))
+
+
+def open_geotiff(folder: Path) -> GeoTIFFFire:
+    """Open and check one fire's folder; a DataError says which day is wrong and how."""
+    rasterio = _rasterio()
+    tifs = day_files(folder)
+    if not tifs:
+        raise DataError(f"{folder}: holds no DATE.tif; remove the folder or download the fire again")
+    if not folder.parent.name.isdigit():
+        raise DataError(f"{folder}: its parent folder does not name the year; put it in YEAR/")
+    sizes = set()
+    for tif in tifs:
+        try:
+            with rasterio.open(tif) as image:
+                sizes.add((image.height, image.width))
+                if image.count != len(CHANNELS):
+                    raise DataError(
+                        f"{tif}: {image.count} bands, but WildfireSpreadTS has {len(CHANNELS)}; "
+                        "download it again, or remove the fire's folder"
+                    )
+                crs, transform, bounds = image.crs, image.transform, image.bounds
+        except PermissionError:
+            raise DataError(f"{tif}: no permission to read it; run chmod +r on it or ask its owner") from None
+        except rasterio.errors.RasterioIOError as error:
+            if "Permission denied" in str(error):
+                reason = "no permission to read it; run chmod +r on it or ask its owner"
+            else:
+                reason = "the GeoTIFF is truncated or damaged; download it again"
+            raise DataError(f"{tif}: {reason}") from None
+    if len(sizes) > 1:
+        raise DataError(f"{folder}: its days differ in size ({sorted(sizes)}); download the fire again")
+    height, width = sizes.pop()
+    place, lnglat = None, None
+    if crs is not None:
+        place = Place(crs.to_string(), tuple(transform)[:6])
+        lnglat = _centre(crs, bounds)
+    return GeoTIFFFire(
+        path=folder,
+        year=int(folder.parent.name),
+        name=folder.name,
+        days=len(tifs),
+        height=height,
+        width=width,
+        dates=_dates(tifs),
+        place=place,
+        lnglat=lnglat,
+        tifs=tifs,
+    )
+
+
+def write_geotiff(path: Path, day: NDArray[np.float32], place: Place) -> None:
+    """Write one day (23, height, width) as it is released: active fire as hhmm, NaN where none."""
+    rasterio = _rasterio()
+    bands = day.copy()
+    hours = bands[ACTIVE_FIRE]
+    # The minute is lost in the HDF5 form, so any will do; half past keeps clear of rounding
+    bands[ACTIVE_FIRE] = np.where(hours > 0, hours * 100 + 30, np.nan)
+    profile = {
+        "driver": "GTiff",
+        "count": len(CHANNELS),
+        "height": day.shape[1],
+        "width": day.shape[2],
+        "dtype": "float32",
+        "crs": place.crs,
+        "transform": rasterio.Affine(*place.transform),
+        "nodata": np.nan,
+        "compress": "deflate",
+    }
+    with atomic_path(path) as partial, rasterio.open(partial, "w", **profile) as image:
+        image.write(bands)
+        image.descriptions = CHANNELS
+
+
+def _hours(detected: NDArray[np.float32]) -> None:
+    """hhmm to the hour, none to 0, in place. A detection in the hour after midnight becomes 0, as it does in
+    the dataset's own conversion, which released statistics and checkpoints were made with."""
+    np.nan_to_num(detected, copy=False)
+    np.floor_divide(detected, 100, out=detected)
+
+
+def _dates(tifs: list[Path]) -> tuple[date, ...] | None:
+    found = [_DATE.match(tif.name) for tif in tifs]
+    if not all(found):
+        return None
+    return tuple(date.fromisoformat(match.group()) for match in found if match)
+
+
+def _centre(crs: object, bounds: tuple[float, float, float, float]) -> tuple[float, float]:
+    from rasterio.warp import transform
+
+    left, bottom, right, top = bounds
+    (lng,), (lat,) = transform(crs, "EPSG:4326", [(left + right) / 2], [(bottom + top) / 2])
+    return lng, lat
+
+
+def _rasterio() -> ModuleType:
+    try:
+        import rasterio
+        import rasterio.errors
+    except ImportError:
+        raise DataError("GeoTIFFs need the package rasterio: run pip install 'fcer[geo]'") from None
+    # Files without a place on earth are fine for training; rasterio would warn at each of them
+    warnings.filterwarnings("ignore", category=rasterio.errors.NotGeoreferencedWarning)
+    return rasterio

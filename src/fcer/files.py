@@ -1,0 +1,54 @@
+"""Files that are either whole or not there: nothing half-written is ever read."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["atomic_path", "is_partial"]
+
+_PARTIAL = ".partial-"
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A path beside `path` to write to; it takes `path`'s place, synced to disk, once the block succeeds.
+
+    A block that raises, or a process that is killed, leaves an earlier `path` as it was. The name beside it
+    starts with a dot and keeps the suffix, so that no reader's pattern finds it and libraries that look at
+    suffixes still work.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.stem}{_PARTIAL}", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        yield partial
+        # mkstemp makes the file private; the finished one gets what the user's umask says
+        partial.chmod(0o666 & ~_umask())
+        _sync(partial)
+        partial.replace(path)
+        _sync(path.parent)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def is_partial(path: Path) -> bool:
+    """Whether a killed process left `path` behind."""
+    return path.name.startswith(".") and _PARTIAL in path.name
+
+
+def _sync(path: Path) -> None:
+    """Wait until the disk has it: a rename alone can outlive the data in a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
