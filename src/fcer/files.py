@@ -1,14 +1,14 @@
 """Files that are either whole or not there: nothing half-written is ever read."""
 
 import os
+import re
+import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_path", "is_partial"]
-
-_PARTIAL = ".partial-"
+__all__ = ["atomic_path"]
 
 
 @contextmanager
@@ -20,7 +20,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     suffixes still work.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}{_PARTIAL}", suffix=path.suffix, dir=path.parent)
+    _sweep(path)
+    handle, name = tempfile.mkstemp(prefix=f"{_mark(path)}{os.getpid()}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     partial = Path(name)
     try:
@@ -34,9 +35,27 @@ def atomic_path(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
-def is_partial(path: Path) -> bool:
-    """Whether a killed process left `path` behind."""
-    return path.name.startswith(".") and _PARTIAL in path.name
+def _mark(path: Path) -> str:
+    return f".{path.stem}.partial-{socket.gethostname()}-"
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes of this machine left of `path`; others may still be writing theirs."""
+    name = re.compile(re.escape(_mark(path)) + r"(\d+)-\w+" + re.escape(path.suffix))
+    for left in path.parent.iterdir():
+        writer = name.fullmatch(left.name)
+        if writer and not _alive(int(writer[1])):
+            left.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's process is a process too
+    return True
 
 
 def _sync(path: Path) -> None:

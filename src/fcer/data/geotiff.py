@@ -161,4 +161,4 @@ def _rasterio() -> ModuleType:
         raise DataError("GeoTIFFs need the package rasterio: run pip install 'fcer[geo]'") from None
     # Files without a place on earth are fine for training; rasterio would warn at each of them
     warnings.filterwarnings("ignore", category=rasterio.errors.NotGeoreferencedWarning)
-    return rasterio
+    return rasterio  # type: ignore[no-any-return]

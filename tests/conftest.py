@@ -1,0 +1,54 @@
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+# Some plug-in of a library may talk to its makers: never from a test
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+
+from fcer.cli import main
+from fcer.data.synthetic import Recipe, synthesize
+from golden_fires import write_golden_dataset
+
+SMALL = Recipe(years=(2018, 2019), fires_per_year=2, image_size=(40, 56), fire_days=(7, 9), seed=3)
+
+
+@pytest.fixture(scope="session")
+def golden_hdf5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_golden_dataset(tmp_path_factory.mktemp("golden_hdf5"))
+
+
+@pytest.fixture(scope="session")
+def golden_geotiff(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_golden_dataset(tmp_path_factory.mktemp("golden_geotiff"), geotiff=True)
+
+
+@pytest.fixture(scope="session")
+def small_fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A few synthetic fires in both forms; tests only read them."""
+    root = tmp_path_factory.mktemp("small_fires")
+    synthesize(SMALL, root, geotiff=True, workers=1)
+    return root
+
+
+@pytest.fixture
+def fcer_main(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in an empty folder: exit code, what it printed, what it complained about."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        capfd.readouterr()
+        code = main([str(argument) for argument in arguments])
+        printed = capfd.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)

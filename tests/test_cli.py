@@ -1,0 +1,128 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fcer
+from fcer.commands import COMMANDS
+
+ROOT = Path(__file__).parent.parent
+TINY = ("--years", "2018", "--fires-per-year", "1", "--image-size", "32", "36", "--fire-days", "6", "6")
+
+
+def test_help_lists_every_command_and_each_teaches_with_an_example(capsys: pytest.CaptureFixture[str]):
+    from fcer.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    everything = capsys.readouterr().out
+    for command in COMMANDS.values():
+        assert command.name in everything and command.does in everything
+        with pytest.raises(SystemExit) as exit_:
+            main([command.name, "--help"])
+        assert exit_.value.code == 0
+        one = capsys.readouterr().out
+        assert "example: fcer" in one
+        for option in command.options:
+            assert "--" + option.replace("_", "-") in one
+
+
+def test_version(capsys: pytest.CaptureFixture[str]):
+    from fcer.cli import main
+
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"fcer {fcer.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["sinthesize"], "unknown command sinthesize; did you mean synthesize?"),
+        (["qqq"], "unknown command qqq; `fcer --help` lists them"),
+        ([], "the following arguments are required: COMMAND (see `fcer --help`)"),
+        (["synthesize", "--fire-dys", "3"], "unknown option --fire-dys; did you mean --fire-days?"),
+        (["synthesize", "--zzz"], "unknown option --zzz; `fcer synthesize --help` lists its options"),
+        (["synthesize", "--seed"], "argument --seed: expected one argument (see `fcer synthesize --help`)"),
+        (["synthesize", "--seed", "x"], "--seed: seed is 'x', but should be a whole number"),
+        (["inspect", "--config", "no.yaml"], "no.yaml: no such file"),
+        (["config", "hide"], "argument action: invalid choice: 'hide' (choose from 'show') (see `fcer config --help`)"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(arguments, sentence, fcer_main):
+    code, out, err = fcer_main(*arguments)
+    assert (code, out, err) == (2, "", f"fcer: {sentence}\n")
+
+
+def test_synthesize_says_what_it_made_and_what_comes_next(fcer_main):
+    code, out, err = fcer_main("synthesize", "--out", "fires", *TINY)
+    assert (code, err) == (0, "")
+    assert out == "fires: 1 synthetic fires of 1 years (1 new)\nnext: fcer inspect --data fires\n"
+    assert fcer_main("synthesize", "--out", "fires", *TINY)[1].startswith("fires: 1 synthetic fires of 1 years (0 new)")
+
+
+def test_every_command_runs_on_synthetic_fires_with_nothing_named(fcer_main):
+    for name in ("synthesize", "convert", "inspect"):
+        tiny = TINY if name != "inspect" else (*TINY, "--crop", "32")
+        code, out, _ = fcer_main(name, *tiny)
+        assert code == 0, name
+        assert "work/synthetic-" in out
+
+
+def test_inspect_shows_counts_folds_and_missing_values(golden_hdf5: Path, fcer_main):
+    code, out, err = fcer_main("inspect", "--data", golden_hdf5)
+    assert (code, err) == (0, "")
+    rows = [line.split() for line in out.splitlines()]
+    assert ["2020", "2", "11", "2", "9", "2"] in [row[:6] for row in rows]
+    assert ["0", "2018", "2019", "(10)", "2020", "(2)", "2021", "(4)"] in rows
+    assert "missing values: NDVI " in out
+    assert "fire_short.hdf5: 4 days are too short for a sample of 5 days and a label" in out
+
+
+def test_config_show_tells_where_a_value_came_from(fcer_main):
+    code, out, _ = fcer_main("config", "show", "--config", ROOT / "experiments" / "demo.yaml", "--seed", "3")
+    assert code == 0
+    lines = {line.split(":")[0]: line for line in out.splitlines()}
+    assert lines["seed"].split() == ["seed:", "3", "#", "--seed"]
+    assert lines["crop"].endswith("demo.yaml") and lines["workers"].endswith("# default")
+
+
+def test_underscores_in_flags_are_what_mlflow_hands_over(fcer_main):
+    code, out, _ = fcer_main("config", "show", "--fire_days", "7,9", "--fires_per_year=2")
+    assert code == 0
+    assert "fire_days: [7, 9]" in out and "fires_per_year: 2" in out
+
+
+def test_debug_adds_the_traceback(fcer_main):
+    _, _, err = fcer_main("inspect", "--data", "nowhere", "--debug")
+    assert "Traceback" in err and err.endswith(
+        "fcer: nowhere: no such folder; give --data a folder that holds YEAR/fire_X.hdf5\n"
+    )
+    assert "Traceback" not in fcer_main("inspect", "--data", "nowhere")[2]
+
+
+def test_a_defect_is_one_line_too(fcer_main, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("fcer.commands.synthesize.recipe_of", lambda _: 1 / 0)
+    code, _, err = fcer_main("synthesize")
+    assert code == 1
+    assert err.startswith("fcer: ZeroDivisionError: division by zero (this should not happen") and err.count("\n") == 1
+
+
+def test_a_full_disk_or_a_closed_folder_is_one_line(fcer_main, tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    code, _, err = fcer_main("synthesize", "--out", tmp_path / "file" / "below", *TINY)
+    assert code == 1
+    assert "Not a directory" in err and err.count("\n") == 1
+
+
+def test_both_ways_to_start_it_run_this_checkout(tmp_path: Path):
+    for call in (["-m", "fcer"], [str(ROOT / "src" / "fcer")]):
+        done = subprocess.run([sys.executable, *call, "--version"], cwd=tmp_path, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (0, f"fcer {fcer.__version__}\n")
+
+
+def test_quiet_when_not_a_terminal(tmp_path: Path):
+    call = [sys.executable, "-m", "fcer", "synthesize", *TINY]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,107 @@
+import math
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fcer.config import Config, fields, help_text, resolve, to_yaml
+from fcer.errors import ConfigError
+
+EXPERIMENTS = Path(__file__).parent.parent / "experiments"
+
+
+def sentence(file: Path | None = None, **flags: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        resolve(file, flags)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    def write(text: str) -> Path:
+        path = tmp_path / "mine.yaml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_defaults_then_file_then_flags(written):
+    file = written("seed: 1\ncrop: 64\n")
+    config, origins = resolve(file, {"seed": "2"})
+    assert (config.seed, config.crop, config.fires_per_year) == (2, 64, Config().fires_per_year)
+    assert (origins["seed"], origins["crop"], origins["fires_per_year"]) == ("--seed", str(file), "default")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("sede: 1", "unknown key `sede`; did you mean `seed`?"),
+        ("xyz: 1", "unknown key `xyz`; `fcer config show` lists all"),
+        ("seed: one", "seed is 'one', but should be a whole number"),
+        ("seed: 1.5", "seed is 1.5, but should be a whole number"),
+        ("seed: true", "seed is True, but should be a whole number"),
+        ("seed:", "seed is None, but should be a whole number"),
+        ("seed: -1", "seed is -1, but should be at least 0"),
+        ("geotiff: 1", "geotiff is 1, but should be true or false"),
+        ("years: 2018", "years is 2018, but should be a list of whole numbers"),
+        ("years: []", "years is []: name at least one year"),
+        ("years: [2018, 2018]", "years is [2018, 2018]: name each year once"),
+        ("image_size: [200, 100]", "image_size is [200, 100]: give two numbers, the smaller one first"),
+        ("image_size: [16, 100]", "image_size is 16, but should be at least 32"),
+        ("features: 3", "features is 3, but should be a name or a list of whole numbers"),
+        ("work: ''", "work is '', but should be a path"),
+    ],
+)
+def test_a_wrong_file_is_one_line_with_file_key_value_and_remedy(written, text: str, wrong: str):
+    file = written(text)
+    assert sentence(file) == f"{file}: {wrong}"
+
+
+def test_files_that_are_no_configuration(written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert sentence(written("- 1\n")) == f"{tmp_path}/mine.yaml: should hold `key: value` lines, but holds list"
+    assert sentence(written("a: [1\nb: 2")).startswith(f"{tmp_path}/mine.yaml, line 2: not valid YAML (")
+    monkeypatch.chdir(EXPERIMENTS.parent)
+    assert sentence(Path("experiments/dem.yaml")).startswith(
+        "experiments/dem.yaml: no such file; there are experiments/"
+    )
+    assert resolve(written("")).config == Config()
+
+
+def test_flags_are_read_as_yaml_would_be():
+    config = resolve(None, {"years": ["2018,2019"], "geotiff": "true", "features": ["all"], "data": "none"}).config
+    assert (config.years, config.geotiff, config.features, config.data) == ((2018, 2019), True, "all", None)
+    assert resolve(None, {"years": ["2018 2019"]}).config.years == (2018, 2019)
+    assert resolve(None, {"features": ["0", "39"]}).config.features == (0, 39)
+    assert resolve(None, {"data": "123"}).config.data == Path("123")
+    assert sentence(seed="x") == "--seed: seed is 'x', but should be a whole number"
+
+
+def test_a_crop_must_fit_the_backbones():
+    assert sentence(crop="100") == "crop: 100 is not a multiple of 32, which the backbones need: try 128"
+
+
+def test_what_is_shown_reads_back_as_the_same_configuration(written):
+    resolved = resolve(written("features: [1, 2]\ndata: some/folder\n"), {"geotiff": "true"})
+    shown = to_yaml(resolved)
+    assert resolve(written(shown)).config == resolved.config
+    assert "seed: 0" in shown and "# default" in shown and "# --geotiff" in shown
+
+
+def test_every_field_has_a_meaning_and_a_default_of_its_type():
+    for key, field in fields().items():
+        assert len(field.metadata["meaning"]) > 10, key
+        assert "(default: " in help_text(key)
+        assert not isinstance(field.default, float) or math.isfinite(field.default)
+    assert resolve(None, {}).config == Config()
+
+
+@pytest.mark.parametrize("file", sorted(EXPERIMENTS.glob("*.yaml")), ids=lambda p: p.name)
+def test_experiments_resolve_start_with_their_command_and_state_only_differences(file: Path):
+    resolve(file)
+    assert file.read_text().startswith(("# mlflow run . ", "# fcer "))
+    if file.name != "paper.yaml":  # which states the paper's setting, default or not
+        for key, value in yaml.safe_load(file.read_text()).items():
+            default = fields()[key].default
+            assert value != (list(default) if isinstance(default, tuple) else default), f"{key} is the default"

@@ -1,0 +1,89 @@
+"""Imports point one way, and nothing heavy is imported before it is needed."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "fcer"
+LAYERS = [
+    {"errors", "files", "parallel"},
+    {"core"},
+    {"data"},
+    {"evaluation"},
+    {"models"},
+    {"training"},
+    {"report", "tracking", "search"},
+    {"config"},
+    {"commands"},
+    {"cli"},
+    {"__main__"},
+]
+"""Each layer may import those before it, and modules of its own package."""
+
+ONLY_IMPORTER = {"mlflow": "tracking", "optuna": "search", "torch": ("models", "training", "tracking"), "h5py": "data"}
+HEAVY = ("torch", "mlflow", "optuna", "plotly", "pandas", "sklearn", "scipy", "h5py", "rasterio", "yaml")
+
+
+def imports(path: Path, top_level_only: bool = False) -> set[str]:
+    tree = ast.parse(path.read_text())
+    nodes = tree.body if top_level_only else ast.walk(tree)
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(str(node.module))
+    return found
+
+
+def part(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+MODULES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_down(path: Path):
+    mine = part(path)
+    rank = next(k for k, layer in enumerate(LAYERS) if mine in layer)
+    for name in imports(path):
+        if name.startswith("fcer."):
+            other = name.split(".")[1]
+            below = next(k for k, layer in enumerate(LAYERS) if other in layer)
+            assert other == mine or below < rank or (below == rank == 0), f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_packages_have_one_home(path: Path):
+    for name in imports(path):
+        homes = ONLY_IMPORTER.get(name.split(".")[0])
+        assert homes is None or part(path) in homes, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted((SOURCE / "core").glob("*.py")), ids=lambda p: p.name)
+def test_core_needs_numpy_and_scipy_alone(path: Path):
+    allowed = {"fcer", "numpy", "scipy", *sys.stdlib_module_names}
+    assert {name.split(".")[0] for name in imports(path)} <= allowed
+
+
+def loaded_by(code: str) -> set[str]:
+    call = f"{code}\nimport sys; print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=True)
+    return {name.split(".")[0] for name in done.stderr.split()}
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["import fcer", "import fcer.cli", "from fcer.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass"],
+)
+def test_nothing_heavy_is_imported_early(code: str):
+    assert not loaded_by(code) & {*HEAVY, "numpy", "tqdm"}
+
+
+def test_reading_data_needs_no_torch_or_mlflow():
+    assert not loaded_by("import fcer.data.dataset, fcer.data.synthetic") & {"torch", "mlflow", "pandas", "sklearn"}

@@ -1,0 +1,79 @@
+"""mlproject and the command line cannot drift apart, and every entry point really runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import pytest
+import yaml
+from mlflow.projects._project_spec import load_project
+
+from fcer.commands import COMMANDS
+from fcer.config import resolve
+
+ROOT = Path(__file__).parent.parent
+PROJECT = yaml.safe_load((ROOT / "mlproject").read_text())
+ENTRY_POINTS = PROJECT["entry_points"]
+TINY = {
+    "years": "2018",
+    "fires_per_year": "1",
+    "image_size": "32,36",
+    "fire_days": "6 6",
+    "crop": "32",
+}
+
+
+def test_every_command_has_its_entry_point():
+    assert set(ENTRY_POINTS) - {"main"} == {command.name for command in COMMANDS.values() if command.project}
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_an_entry_point_runs_the_checkout_with_options_that_exist(name: str):
+    command, parameters = ENTRY_POINTS[name]["command"], ENTRY_POINTS[name]["parameters"]
+    assert command.startswith(f"python src/fcer {name} ")
+    assert "'" not in command, "quotes that Windows does not know"
+    for parameter, declared in parameters.items():
+        assert f"--{parameter.replace('_', '-')} {{{parameter}}}" in command
+        assert parameter == "config" or parameter in COMMANDS[name].options
+        assert declared["default"], "MLflow logs an empty default as quotes"
+    resolve(ROOT / parameters["config"]["default"])
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_any_option_of_a_command_can_be_a_parameter(name: str):
+    """MLflow hands what mlproject does not declare over as flags, which is why it need not declare all."""
+    entry_point = load_project(str(ROOT)).get_entry_point(name)
+    for option in COMMANDS[name].options:
+        assert entry_point.compute_command({option: "7"}, None).endswith(f"--{option} 7")
+
+
+def test_the_environment_is_the_lock():
+    environment = yaml.safe_load((ROOT / "python_env.yaml").read_text())
+    assert environment["dependencies"] == ["-r requirements.txt"]
+    assert "python" not in environment
+    pins = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
+    assert "torch==2.13.0" in pins
+    assert all(pin.count("==") == 1 and " " not in pin for pin in pins)
+
+
+@pytest.mark.parametrize("name", ENTRY_POINTS)
+def test_mlflow_run(name: str, tmp_path: Path):
+    options = {**TINY, "work": str(tmp_path / "work")}
+    given = {key: value for key, value in options.items() if key in COMMANDS[name].options}
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mlflow.db",
+    }
+    call = [sys.executable, "-m", "mlflow", "run", str(ROOT), "-e", name, "--env-manager", "local"]
+    call += [word for key, value in given.items() for word in ("-P", f"{key}={value}")]
+    done = subprocess.run(
+        [*call, "--experiment-name", "fcer"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "work/synthetic-" in done.stdout
+    client = mlflow.MlflowClient(environment["MLFLOW_TRACKING_URI"])
+    (run,) = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
+    assert run.info.status == "FINISHED"
+    assert run.data.params["fires_per_year"] == "1"
