@@ -25,23 +25,23 @@ class View(NamedTuple):
 
 
 def draw_view(
-    rng: np.random.Generator,
-    label: NDArray[np.bool_],
-    burning: NDArray[np.floating],
-    crop: int,
-    tries: int = 10,
+    rng: np.random.Generator, label: NDArray[np.bool_], burning: NDArray[np.bool_], crop: int, tries: int = 10
 ) -> View:
-    """The best of `tries` random crops by fire in the label, then by fire in the input, and random flips.
+    """The best of `tries` random crops by fire in the label, then by fire in the input days, and random flips.
 
     Most random crops of a large image would hold no fire at all and teach little.
     """
     height, width = label.shape
-    tops = rng.integers(0, height - crop, tries, endpoint=True)
-    lefts = rng.integers(0, width - crop, tries, endpoint=True)
-    fire, earlier = _box_sums(label, tops, lefts, crop), _box_sums(burning, tops, lefts, crop)
-    best = int(np.lexsort((earlier, fire))[-1])
+    tops = rng.integers(0, height - crop, tries, endpoint=True).tolist()
+    lefts = rng.integers(0, width - crop, tries, endpoint=True).tolist()
+
+    def fire_inside(corner: tuple[int, int]) -> tuple[int, int]:
+        box = (..., slice(corner[0], corner[0] + crop), slice(corner[1], corner[1] + crop))
+        return int(np.count_nonzero(label[box])), int(np.count_nonzero(burning[box]))
+
+    top, left = max(zip(tops, lefts, strict=True), key=fire_inside)
     mirrored, upside_down = (bool(flip) for flip in rng.integers(0, 2, 2))
-    return View(int(tops[best]), int(lefts[best]), mirrored, upside_down, int(rng.integers(0, 4)))
+    return View(top, left, mirrored, upside_down, int(rng.integers(0, 4)))
 
 
 def turn(image: NDArray[np.float32], view: View, angle_channels: Sequence[int] = ()) -> NDArray[np.float32]:
@@ -68,13 +68,3 @@ def turn(image: NDArray[np.float32], view: View, angle_channels: Sequence[int] =
 def angle_positions(channels: Sequence[int]) -> list[int]:
     """Where angles stand among the raw channels that were read."""
     return [k for k, channel in enumerate(channels) if channel in ANGLES]
-
-
-def _box_sums(
-    image: NDArray[np.generic], tops: NDArray[np.int64], lefts: NDArray[np.int64], side: int
-) -> NDArray[np.float64]:
-    """The sum inside each square, from one running sum over the image."""
-    total = np.zeros((image.shape[0] + 1, image.shape[1] + 1))
-    total[1:, 1:] = image.cumsum(0, dtype=np.float64).cumsum(1)
-    bottoms, rights = tops + side, lefts + side
-    return np.asarray(total[bottoms, rights] - total[tops, rights] - total[bottoms, lefts] + total[tops, lefts])

@@ -38,8 +38,9 @@ class HDF5Fire(Fire):
         window = np.empty((n_days, len(channels), n_rows, n_columns), np.float32)
         for here, there in channel_runs(channels):
             window[:, here] = data[days, there, rows, columns]
-        if ACTIVE_FIRE in channels:  # no detection is 0, however a file writes it
-            np.nan_to_num(window[:, channels.index(ACTIVE_FIRE)], copy=False)
+        if ACTIVE_FIRE in channels:
+            active = window[:, channels.index(ACTIVE_FIRE)]
+            np.fmax(active, 0, out=active)  # no detection is 0, however a file writes it
         return window
 
     def files(self) -> list[Path]:

@@ -97,7 +97,7 @@ class Samples(Sequence[Sample]):
         """Where fire is decides the crop, so that one channel is read whole and the others only inside it."""
         assert self.crop is not None
         active = fire.read(slice(first, first + self.days + 1), (ACTIVE_FIRE,))[:, 0] > 0
-        view = draw_view(rng, active[-1], active[:-1].mean(0), self.crop)
+        view = draw_view(rng, active[-1], active[:-1], self.crop)
         rows, columns = slice(view.top, view.top + self.crop), slice(view.left, view.left + self.crop)
         raw = fire.read(slice(first, first + self.days), self.channels, rows, columns)
         label = turn(active[-1, rows, columns].astype(np.float32), view) > 0
@@ -141,7 +141,8 @@ def preprocess(
         else:
             values = np.sin(np.deg2rad(values)) if channel in ANGLES else values
             np.divide(values - mean[channel], std[channel], out=x[:, k])
-    return np.nan_to_num(x, copy=False, posinf=0, neginf=0)
+    x[~np.isfinite(x)] = 0
+    return x
 
 
 def _window(fire: Fire, crop: int | None) -> tuple[slice, slice]:
