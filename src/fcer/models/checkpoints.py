@@ -1,0 +1,201 @@
+"""Our own checkpoints: safetensors weights under a JSON header that says what they are.
+
+The header holds all that a later command must know to use the weights as they were trained (which channels,
+standardised how) and to trace them (which years, which data, which code). It can be read without the weights.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from fcer.errors import CheckpointError
+from fcer.files import atomic_path
+from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, state_shapes
+from fcer.models.weights import backbone_from_weights, unreadable
+
+__all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
+
+_HEADER = "fcer"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    """What a checkpoint's weights are and where they come from."""
+
+    arch: str
+    channels: int
+    """Channels of one day."""
+    width: float
+    fold: int | None
+    """The fold it was trained on; none for years chosen by hand."""
+    train_years: tuple[int, ...]
+    val_years: tuple[int, ...]
+    test_years: tuple[int, ...]
+    features: tuple[int, ...]
+    """The channels' indices among those after preprocessing, in order."""
+    mean: tuple[float, ...]
+    """Mean of each raw channel that inputs are standardised with."""
+    std: tuple[float, ...]
+    val_ap: float | None
+    """Average precision on the validation years; none where it is not defined."""
+    dataset_fingerprint: str
+    code_version: str
+
+    def __post_init__(self) -> None:
+        if self.arch not in ARCHITECTURES:
+            raise ValueError(f"arch {self.arch!r} is none of {', '.join(ARCHITECTURES)}")
+        if len(self.features) != self.channels:
+            raise ValueError(f"{len(self.features)} features for {self.channels} channels")
+        if len(self.mean) != len(self.std):
+            raise ValueError(f"{len(self.mean)} means for {len(self.std)} standard deviations")
+        if not all(map(math.isfinite, (self.width, *self.mean, *self.std))):
+            raise ValueError("width, mean or std is not finite")
+        if self.val_ap is not None and not 0 <= self.val_ap <= 1:
+            raise ValueError(f"val_ap {self.val_ap} is outside [0, 1]")
+
+    @property
+    def spec(self) -> BackboneSpec:
+        """The backbone that the weights belong to."""
+        return BackboneSpec(self.arch, self.channels, self.width)
+
+
+def save_checkpoint(path: Path, backbone: Backbone, info: CheckpointInfo) -> None:
+    """Write the backbone's weights and `info` to `path`, whole or not at all."""
+    if info.spec != backbone.spec:
+        raise ValueError(f"{info.spec} does not describe a backbone built from {backbone.spec}")
+    weights = {key: value.detach().cpu().contiguous() for key, value in backbone.state_dict().items()}
+    if {key: tuple(value.shape) for key, value in weights.items()} != state_shapes(info.spec):
+        raise ValueError("its batch norms are folded away: save the backbone that the fast copy was made from")
+    with atomic_path(path) as partial:
+        save_file(weights, partial, metadata={_HEADER: json.dumps(asdict(info), allow_nan=False)})
+
+
+def load_checkpoint(
+    path: Path, arch: str | None = None, channels: int | None = None
+) -> tuple[Backbone, CheckpointInfo]:
+    """The backbone in `path`, in eval mode, and its header.
+
+    Args:
+        path: a file that `save_checkpoint` wrote.
+        arch: the architecture it must have; any where not given.
+        channels: the channels of one day it must have; likewise.
+    """
+    with _opened(path) as file:
+        info = _parse_header(path, file.metadata())
+        weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+    asked = (arch or info.arch, info.channels if channels is None else channels)
+    if asked != (info.arch, info.channels):
+        raise CheckpointError(
+            f"{path}: it holds {info.arch} on {info.channels} channels a day, not {asked[0]} on {asked[1]}; "
+            "choose what the file holds, or give another checkpoint"
+        )
+    backbone = backbone_from_weights(weights, path, info.arch, info.channels)
+    if backbone.spec != info.spec:
+        raise CheckpointError(
+            f"{path}: its header says width {info.width:g}, its weights {backbone.spec.width:g}; "
+            "the file was tampered with, train it again"
+        )
+    return backbone, info
+
+
+def read_info(path: Path) -> CheckpointInfo:
+    """The header of `path` alone, at no cost for the weights."""
+    with _opened(path) as file:
+        return _parse_header(path, file.metadata())
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of the file's bytes in hex: the key under which what was computed from it is cached."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The file open for safetensors, which checks on the way that no byte of it is missing."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            yield file
+    except SafetensorError:
+        raise CheckpointError(f"{path}: not a safetensors file, or cut short; copy or train it again") from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def _parse_header(path: Path, metadata: dict[str, str] | None) -> CheckpointInfo:
+    """The header with every type checked, since a file from elsewhere can hold anything."""
+    text = (metadata or {}).get(_HEADER)
+    if text is None:
+        raise CheckpointError(
+            f"{path}: its header does not say what the weights are; give a file that `fcer train` wrote"
+        )
+    try:
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise TypeError("it is not an object")
+        wrong = sorted(values.keys() ^ _READERS.keys())
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)} missing or unknown")
+        return CheckpointInfo(**{name: _READERS[name](value) for name, value in values.items()})
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(
+            f"{path}: its header cannot be used ({error}); train it again with this version of fcer"
+        ) from None
+
+
+def _integer(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
+def _number(value: object) -> float:
+    return value if isinstance(value, float) else float(_integer(value))
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is not text")
+    return value
+
+
+def _several(read: Callable[[object], T]) -> Callable[[object], tuple[T, ...]]:
+    def read_all(value: object) -> tuple[T, ...]:
+        if not isinstance(value, list):
+            raise TypeError(f"{value!r} is not a list")
+        return tuple(read(item) for item in value)
+
+    return read_all
+
+
+def _optional(read: Callable[[object], T]) -> Callable[[object], T | None]:
+    return lambda value: None if value is None else read(value)
+
+
+_READERS: dict[str, Callable[[object], Any]] = {
+    "arch": _text,
+    "channels": _integer,
+    "width": _number,
+    "fold": _optional(_integer),
+    "train_years": _several(_integer),
+    "val_years": _several(_integer),
+    "test_years": _several(_integer),
+    "features": _several(_integer),
+    "mean": _several(_number),
+    "std": _several(_number),
+    "val_ap": _optional(_number),
+    "dataset_fingerprint": _text,
+    "code_version": _text,
+}

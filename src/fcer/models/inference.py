@@ -1,0 +1,73 @@
+"""Fast prediction with a backbone: for images of any size, logits and decoder features in one pass.
+
+Shape suffixes: B samples, T days, C channels, H height, W width, F features of the decoder's last map.
+"""
+
+import copy
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
+
+from fcer.models.backbones import STRIDE, Backbone
+
+__all__ = ["Prediction", "fast", "predict", "predict_logits"]
+
+
+class Prediction(NamedTuple):
+    """What one pass through a backbone gives."""
+
+    logits_B1HW: Tensor
+    features_BFHW: Tensor
+
+
+def fast(backbone: Backbone) -> Backbone:
+    """A copy of `backbone` for prediction only; the original stays as it is.
+
+    Batch norm, a fixed scale and shift in eval mode, moves into the layer before it, and weights lie channels
+    last, which every map after them follows. Both change the result by rounding alone. The copy's state dict
+    no longer has the released keys: keep the original for saving.
+    """
+    copied = copy.deepcopy(backbone).eval().requires_grad_(False)
+    for module in list(copied.modules()):
+        _fold_batch_norm(module)
+    copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
+    return copied
+
+
+def _fold_batch_norm(parent: nn.Module) -> None:
+    """Fold each batch norm among the children into the child before it, which is the layer it follows."""
+    before = ""
+    for name, child in list(parent.named_children()):
+        if isinstance(child, nn.BatchNorm1d | nn.BatchNorm2d):
+            layer = getattr(parent, before)
+            fold = fuse_linear_bn_eval if isinstance(layer, nn.Linear) else fuse_conv_bn_eval
+            setattr(parent, before, fold(layer, child))
+            setattr(parent, name, nn.Identity())
+        before = name
+
+
+@torch.inference_mode()
+def predict(backbone: Backbone, x_BTCHW: Tensor) -> Prediction:
+    """Logits (B, 1, H, W) and the decoder's last feature map (B, F, H, W) for images of any size.
+
+    Images are padded to a multiple of 32 and the results cropped back. The padding is zero, which after
+    standardisation is what a missing value is: replicated or mirrored edges would invent fire outside the
+    image. It goes to the bottom and the right only, so that pixels keep their place in the encoder's grid.
+    """
+    if backbone.training:
+        raise ValueError("predict needs a backbone in eval mode: call .eval() on it, or use fast(backbone)")
+    H, W = x_BTCHW.shape[-2:]
+    x_BTCHW = x_BTCHW.to(next(backbone.parameters()))
+    if H % STRIDE or W % STRIDE:
+        x_BTCHW = F.pad(x_BTCHW, (0, -W % STRIDE, 0, -H % STRIDE))
+    features_BFHW = backbone.features(x_BTCHW)
+    logits_B1HW = backbone.model.segmentation_head(features_BFHW)
+    return Prediction(logits_B1HW[..., :H, :W], features_BFHW[..., :H, :W])
+
+
+def predict_logits(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
+    """The logits of `predict` alone."""
+    return predict(backbone, x_BTCHW).logits_B1HW
