@@ -1,5 +1,33 @@
-"""fcer: boundary-aware uncertainty for wildfire-spread models."""
+"""fcer: boundary-aware uncertainty for wildfire-spread models.
 
-__all__ = ["__version__"]
+The public functions are imported when first used, so that `import fcer` costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fcer.core import sweep
+    from fcer.data.maps import PredictedMaps, open_maps, write_maps
+    from fcer.evaluation import Results, evaluate, evaluate_files
+
+__all__ = ["PredictedMaps", "Results", "__version__", "evaluate", "evaluate_files", "open_maps", "sweep", "write_maps"]
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "sweep": "fcer.core",
+    "PredictedMaps": "fcer.data.maps",
+    "open_maps": "fcer.data.maps",
+    "write_maps": "fcer.data.maps",
+    "Results": "fcer.evaluation",
+    "evaluate": "fcer.evaluation",
+    "evaluate_files": "fcer.evaluation",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fcer' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

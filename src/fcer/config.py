@@ -43,6 +43,10 @@ def _years(value: Sequence[int]) -> str | None:
     return None if len(set(value)) == len(value) else "name each year once"
 
 
+def _year_or_all(value: int | str) -> str | None:
+    return None if isinstance(value, int) or value == "all" else "give a year, or all"
+
+
 @dataclass(frozen=True)
 class Config:
     """The settings of one experiment. A field's meaning stands in its `meaning`, which `--help` prints."""
@@ -57,12 +61,57 @@ class Config:
     out: Path | None = _option(None, "folder for the results; none: a folder of its own below `work`")
     work: Path = _option(Path("work"), "folder for everything that a command makes and was not told where to put")
 
+    checkpoints: Path | None = _option(
+        None, "folder of members: released (foldN_testAP0.xxx.pth) or our own; none: members are trained"
+    )
+
+    # Which experiment
+    year: int | str = _option(2021, "test year, or all", check=_year_or_all)
+    fold: int | None = _option(None, "one fold instead of the three fair ones of the test year", low=0, high=11)
+    arch: str = _option("utae_t5", "backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
+    width: float = _option(1.0, "factor on the backbone's channels, for small ones", low=0.0625, high=1)
+    normalization: str = _option(
+        "member",
+        "statistics that inputs are standardised with: each member's own, or the backbone's as in the paper",
+        choices=("member", "backbone"),
+    )
+    select_by: str = _option(
+        "val_ap",
+        "AP whose median chooses the student's backbone: on validation, or in released file names as in the paper",
+        choices=("val_ap", "file_ap"),
+    )
+
+    # Training of members
+    member_epochs: int = _option(50, "epochs at most", low=1)
+    member_patience: int = _option(10, "epochs without better validation AP before training stops", low=1)
+    member_lr: float = _option(0.001, "learning rate of AdamW", low=1e-9)
+    member_weight_decay: float = _option(0.01, "weight decay of AdamW", low=0)
+    member_batch_size: int = _option(16, "samples in a batch", low=1)
+    member_schedule: str = _option("cosine", "of the learning rate", choices=("cosine", "plateau"))
+    pos_weight: float = _option(5.0, "weight of fire pixels in the loss", low=1e-9)
+    clip_norm: float = _option(1.0, "largest norm of the gradient", low=1e-9)
+
     # What is read from a fire
     features: str | tuple[int, ...] = _option(
         "vegetation",
         "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
     )
     crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32)
+
+    # Evaluation
+    predictions: tuple[Path, ...] = _option(
+        (), "predicted-maps files of any model, one for each year: predictions_YEAR.npz or .hdf5"
+    )
+    reference: str | None = _option(
+        None, "method whose errors all uncertainties are to find; none: student where there is one, else the first"
+    )
+    anchor: float | str = _option(
+        4.0, "radius of tests and summaries: px, metres (1500m), or auto (the ensemble's mean ASD)", low=0
+    )
+    radii: tuple[float | str, ...] = _option(
+        tuple(map(float, range(11))), "radii of the sweep: px or metres (1500m); the full image is added", low=0
+    )
+    bootstrap: int = _option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
 
     # Synthetic fires
     years: tuple[int, ...] = _option((2018, 2019, 2020, 2021), "years to make fires for", check=_years)
@@ -75,6 +124,7 @@ class Config:
 
     # How the work is done
     seed: int = _option(0, "seed of everything random: same configuration and seed, same numbers", low=0)
+    device: str = _option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
     workers: int = _option(0, "processes that work side by side; 0: one for each core", low=0)
 
     def __post_init__(self) -> None:
@@ -116,16 +166,21 @@ def to_yaml(resolved: Resolved) -> str:
     lines = []
     for key, origin in resolved.origins.items():
         value = getattr(resolved.config, key)
-        plain = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+        plain = [_plain(item) for item in value] if isinstance(value, tuple) else _plain(value)
         text = yaml.safe_dump(plain, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
         lines.append(f"{key}: {text}".ljust(40) + f"  # {origin}")
     return "\n".join(lines) + "\n"
 
 
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value
+
+
 def help_text(key: str) -> str:
     """What a field means and its default, for `--help`."""
     f = fields()[key]
-    text = " ".join(map(str, f.default)) if isinstance(f.default, tuple) else str(f.default)
+    items = f.default if isinstance(f.default, tuple) else (f.default,)
+    text = " ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in items) or "none"
     if f.default is None or isinstance(f.default, bool):
         text = text.lower()  # as one would type it
     return f"{f.metadata['meaning']} (default: {text})"
@@ -136,6 +191,10 @@ def _describe(key: str) -> str:
     f = fields()[key]
     if f.metadata["choices"]:
         return "one of " + ", ".join(f.metadata["choices"])
+    return _in_words(kinds(key))
+
+
+def _in_words(accepted: Sequence[Any]) -> str:
     names = {
         int: "a whole number",
         float: "a number",
@@ -145,10 +204,8 @@ def _describe(key: str) -> str:
         types.NoneType: "none",
     }
     return " or ".join(
-        f"a list of {names[typing.get_args(kind)[0]].removeprefix('a ')}s"
-        if typing.get_origin(kind) is tuple
-        else names[kind]
-        for kind in kinds(key)
+        names[kind] if kind in names else "a list, each item " + _in_words(_parts(typing.get_args(kind)[0]))
+        for kind in accepted
     )
 
 
@@ -185,7 +242,10 @@ def nearest(word: str, known: Iterable[str], quote: str = "") -> str:
 
 def kinds(key: str) -> tuple[Any, ...]:
     """The types that a field accepts, a union taken apart."""
-    kind = typing.get_type_hints(Config)[key]
+    return _parts(typing.get_type_hints(Config)[key])
+
+
+def _parts(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
 
 
@@ -195,6 +255,9 @@ def _from_text(key: str, text: str | Sequence[str]) -> Any:
     words = [text] if isinstance(text, str) else list(text)
     if types.NoneType in accepted and words == ["none"]:
         return None
+    if tuple[Path, ...] in accepted:
+        # MLflow hands several files over as one word; a file whose name has spaces is one word too
+        return [part for word in words for part in ([word] if Path(word).exists() else word.split())]
     if any(typing.get_origin(kind) is tuple for kind in accepted):
         # `--years 2018 2019`, `--years 2018,2019` and MLflow's one quoted word all mean the same
         parts = [part for word in words for part in word.replace(",", " ").split()]
@@ -202,7 +265,8 @@ def _from_text(key: str, text: str | Sequence[str]) -> Any:
             return [_scalar(part) for part in parts]
         words = parts
     word = " ".join(words)
-    return word if Path in accepted or str in accepted else _scalar(word)
+    numbers = int in accepted or float in accepted
+    return word if (Path in accepted or str in accepted) and not numbers else _scalar(word)
 
 
 def _scalar(text: str) -> Any:
@@ -217,11 +281,8 @@ def _scalar(text: str) -> Any:
 
 def _checked(key: str, value: Any, origin: str) -> Any:
     """The value in its field's type, or an error that names origin, key, value and remedy."""
-    for kind in kinds(key):
-        converted = _converted(value, kind)
-        if converted is not _WRONG:
-            break
-    else:
+    converted = _first_fit(value, kinds(key))
+    if converted is _WRONG:
         raise ConfigError(f"{origin}: {key} is {value!r}, but should be {_describe(key)}")
     meta = fields()[key].metadata
     if meta["choices"] and converted not in meta["choices"]:
@@ -240,13 +301,18 @@ def _checked(key: str, value: Any, origin: str) -> Any:
 _WRONG = object()
 
 
+def _first_fit(value: Any, accepted: Sequence[Any]) -> Any:
+    """`value` as the first of the types that takes it, else _WRONG."""
+    return next((fit for kind in accepted if (fit := _converted(value, kind)) is not _WRONG), _WRONG)
+
+
 def _converted(value: Any, kind: Any) -> Any:
     """`value` as `kind` without guessing (1 is no truth value, "4" no number), else _WRONG."""
     if typing.get_origin(kind) is tuple:
         if not isinstance(value, list | tuple):
             return _WRONG
-        items = tuple(_converted(item, typing.get_args(kind)[0]) for item in value)
-        return _WRONG if _WRONG in items else items
+        items = tuple(_first_fit(item, _parts(typing.get_args(kind)[0])) for item in value)
+        return _WRONG if any(item is _WRONG for item in items) else items
     if kind is types.NoneType:
         return None if value is None else _WRONG
     if kind is Path:

@@ -6,10 +6,11 @@ package it works with, is imported when the command runs.
 
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
-from fcer.config import Resolved
+from fcer.config import Config, Resolved
 
-__all__ = ["COMMANDS", "Command"]
+__all__ = ["COMMANDS", "Command", "settings_of"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,19 @@ class Command:
 
 
 _SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
+
+_EXPERIMENT = ("data", "checkpoints", "year", "arch", "width", "features", "crop")
+_TRAINING = (
+    "member_epochs",
+    "member_patience",
+    "member_lr",
+    "member_weight_decay",
+    "member_batch_size",
+    "member_schedule",
+    "pos_weight",
+    "clip_norm",
+    "device",
+)
 
 COMMANDS = {
     command.name: command
@@ -52,5 +66,36 @@ COMMANDS = {
             "fcer inspect --data data/wsts --crop 128",
             ("data", "features", "crop", *_SYNTHETIC, "work", "workers"),
         ),
+        Command(
+            "train",
+            "train the members of a test year's ensemble",
+            "fcer train --data data/wsts --year 2021 --arch utae_t5 --checkpoints checkpoints/utae_t5",
+            (*_EXPERIMENT, "fold", *_TRAINING, *_SYNTHETIC, "work", "workers"),
+        ),
+        Command(
+            "evaluate",
+            "score uncertainty near the fire (FCER): sweep, segmentation, statistical tests",
+            "fcer evaluate --predictions predictions_2020.npz predictions_2021.npz --out results",
+            (
+                "predictions",
+                "reference",
+                "anchor",
+                "radii",
+                "bootstrap",
+                "out",
+                *_EXPERIMENT,
+                "normalization",
+                "select_by",
+                *_TRAINING,
+                *_SYNTHETIC,
+                "work",
+                "workers",
+            ),
+        ),
     )
 }
+
+
+def settings_of(config: Config, command: str) -> dict[str, Any]:
+    """The settings that a command uses, as a run records them; where to work and with how many is not one."""
+    return {key: getattr(config, key) for key in COMMANDS[command].options if key not in ("work", "workers")}

@@ -38,13 +38,16 @@ class Samples(Sequence[Sample]):
         *,
         days: int,
         features: Sequence[int],
-        normalization: Normalization,
+        normalization: Normalization | None = None,
         crop: int | None = 128,
         leading: int | None = None,
         augment: bool = False,
         seed: int = 0,
     ) -> None:
-        """`leading`: days that must precede a label even where fewer are read; `crop` None: whole images."""
+        """`leading`: days that must precede a label even where fewer are read; `crop` None: whole images.
+
+        Without `normalization` only `raw` can be read, for those who standardise in several ways.
+        """
         self.fires = tuple(fires)
         self.days = days
         self.features = tuple(features)
@@ -75,6 +78,8 @@ class Samples(Sequence[Sample]):
         self.epoch = epoch
 
     def __getitem__(self, index: int) -> Sample:  # type: ignore[override]
+        if self.normalization is None:
+            raise ValueError("samples without normalization can only be read raw")
         raw, y = self.raw(index)
         return Sample(preprocess(raw, self.channels, self.features, self.normalization), y)
 

@@ -1,0 +1,89 @@
+"""What several commands need of an experiment: its data, its folds, its members."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from fcer.commands.synthesize import synthetic_data
+from fcer.config import Config
+from fcer.data.channels import feature_indices
+from fcer.data.dataset import Dataset, open_dataset
+from fcer.data.folds import WSTS, Fold, fair_folds
+from fcer.data.samples import TEST_LEADING_DAYS, Samples
+from fcer.models.backbones import architecture
+from fcer.training import MemberSettings
+
+__all__ = ["central_samples", "checkpoint_folder", "folds_of", "member_settings", "open_data", "test_years"]
+
+
+def test_years(config: Config) -> list[int]:
+    """The years that are tested on."""
+    if config.fold is not None:
+        return [_fold(config.fold).test[0]]
+    return sorted({fold.test[0] for fold in WSTS}) if config.year == "all" else [int(config.year)]
+
+
+def folds_of(config: Config, year: int) -> tuple[Fold, ...]:
+    """The one fold that was named, or the three that make the fair teacher of `year`."""
+    return (_fold(config.fold),) if config.fold is not None else fair_folds(year)
+
+
+def open_data(config: Config, years: Sequence[int]) -> Dataset:
+    """The named dataset, or the synthetic one, as far as `years` need it."""
+    return open_dataset(
+        config.data or synthetic_data(config),
+        sorted(set(years)),
+        features=feature_indices(config.features),
+        crop=config.crop,
+        cache=config.work / "cache",
+        workers=config.workers,
+    )
+
+
+def member_settings(config: Config) -> MemberSettings:
+    """What of the configuration decides a member."""
+    return MemberSettings(
+        arch=config.arch,
+        width=config.width,
+        features=feature_indices(config.features),
+        crop=config.crop,
+        epochs=config.member_epochs,
+        lr=config.member_lr,
+        weight_decay=config.member_weight_decay,
+        batch_size=config.member_batch_size,
+        schedule=config.member_schedule,
+        patience=config.member_patience,
+        pos_weight=config.pos_weight,
+        clip_norm=config.clip_norm,
+        seed=config.seed,
+        device=config.device,
+        loader_workers=0,
+    )
+
+
+def checkpoint_folder(config: Config, dataset: Dataset) -> Path:
+    """The named folder, or one of its own for these settings and this data: others never meet its members."""
+    if config.checkpoints is not None:
+        return config.checkpoints
+    settings = {key: value for key, value in asdict(member_settings(config)).items() if key != "device"}
+    years = {fire.year for fire in dataset.catalog.fires}
+    decided_by = {"data": dataset.fingerprint(years), **settings}
+    key = hashlib.sha256(json.dumps(decided_by).encode()).hexdigest()[:12]
+    return config.work / "checkpoints" / f"{config.arch}-{key}"
+
+
+def central_samples(config: Config, dataset: Dataset, years: Sequence[int]) -> Samples:
+    """Central crops of `years`, the same labels for every backbone; members standardise them themselves."""
+    return Samples(
+        dataset.fires(years),
+        days=architecture(config.arch).days,
+        features=feature_indices(config.features),
+        crop=config.crop,
+        leading=TEST_LEADING_DAYS,
+    )
+
+
+def _fold(number: int) -> Fold:
+    return WSTS[number]

@@ -1,0 +1,128 @@
+"""The ensemble: its members' probabilities in one pass over the data, and the backbone among them."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from fcer.core.disagreement import normalized_std
+from fcer.core.segmentation import average_precision_score
+from fcer.data.maps import PredictedMaps, write_maps
+from fcer.data.normalization import Normalization
+from fcer.data.samples import Samples, preprocess
+from fcer.errors import ConfigError
+from fcer.models.inference import predict_logits
+from fcer.models.members import Member
+
+__all__ = [
+    "Batch",
+    "average_precisions",
+    "choose_backbone",
+    "member_batches",
+    "selection_aps",
+    "write_ensemble_maps",
+]
+
+_BATCH = 4
+
+
+class Batch(NamedTuple):
+    """Consecutive samples: where they stand, members' probabilities (members, samples, H, W), and labels."""
+
+    where: slice
+    probabilities: NDArray[np.float32]
+    y: NDArray[np.uint8]
+
+
+def choose_backbone(members: Sequence[Member], aps: Sequence[float]) -> Member:
+    """The member with the median AP, the lower of the two middle ones where their number is even."""
+    ranked = sorted(range(len(members)), key=lambda k: aps[k])
+    return members[ranked[(len(ranked) - 1) // 2]]
+
+
+def selection_aps(members: Sequence[Member], select_by: str, validation: Callable[[Member], Samples]) -> list[float]:
+    """The AP that each member is ranked by; `validation` gives the samples of its validation years."""
+    if select_by == "file_ap":
+        for member in members:
+            if member.file_ap is None:
+                raise ConfigError(
+                    f"select_by: {member.path} carries no AP in its name, as released files do; use select_by val_ap"
+                )
+        return [member.file_ap for member in members if member.file_ap is not None]
+    return [
+        member.val_ap
+        if member.val_ap is not None
+        else average_precisions([member], validation(member), label="validate")[0]
+        for member in members
+    ]
+
+
+def average_precisions(
+    members: Sequence[Member], samples: Samples, *, shared: Normalization | None = None, label: str = "predict"
+) -> list[float]:
+    """AP over all pixels of the samples: of each member, then of their mean."""
+    batches = list(member_batches(members, samples, shared=shared, label=label))
+    fire = np.concatenate([batch.y.ravel() for batch in batches])
+    scores = np.concatenate([batch.probabilities.reshape(len(members), -1) for batch in batches], axis=1)
+    return [average_precision_score(fire, score) for score in (*scores, scores.mean(0))]
+
+
+def member_batches(
+    members: Sequence[Member], samples: Samples, *, shared: Normalization | None = None, label: str = "predict"
+) -> Iterator[Batch]:
+    """Every sample read once and shown to every member, standardised with its own statistics or `shared` ones."""
+    with tqdm(total=len(samples), desc=label, unit="sample", disable=None, leave=False) as bar:
+        for start in range(0, len(samples), _BATCH):
+            where = slice(start, min(start + _BATCH, len(samples)))
+            read = [samples.raw(k) for k in range(where.start, where.stop)]
+            inputs: dict[Normalization, torch.Tensor] = {}
+            probabilities = []
+            for member in members:
+                normalization = shared or member.normalization
+                if normalization not in inputs:
+                    x = [preprocess(raw, samples.channels, samples.features, normalization) for raw, _ in read]
+                    inputs[normalization] = torch.from_numpy(np.stack(x))
+                logits_B1HW = predict_logits(member.backbone, inputs[normalization])
+                probabilities.append(torch.sigmoid(logits_B1HW[:, 0]).numpy())
+            yield Batch(where, np.stack(probabilities), np.stack([y for _, y in read]))
+            bar.update(where.stop - where.start)
+
+
+def write_ensemble_maps(
+    path: Path, members: Sequence[Member], samples: Samples, year: int, *, shared: Normalization | None = None
+) -> None:
+    """Predict every sample and write the ensemble's mean and disagreement as predicted maps of `year`.
+
+    Maps go to disk as they are made: a year never has to fit in memory.
+    """
+    if len(members) < 2:
+        raise ConfigError(f"checkpoints: an ensemble needs two members or more, but there is {len(members)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    crop = samples.crop
+    shape = (len(samples), crop, crop)
+    with tempfile.TemporaryDirectory(prefix=".maps-", dir=path.parent) as folder:
+        arrays = {
+            name: np.lib.format.open_memmap(Path(folder) / f"{name}.npy", "w+", dtype, shape)
+            for name, dtype in (("y", np.uint8), ("ensemble_prob", np.float32), ("ensemble_unc", np.float32))
+        }
+        for where, probabilities, y in member_batches(members, samples, shared=shared):
+            arrays["y"][where] = y
+            arrays["ensemble_prob"][where] = probabilities.mean(0)
+            arrays["ensemble_unc"][where] = normalized_std(probabilities)
+        labels = sample_labels(samples)
+        write_maps(path, PredictedMaps.from_arrays({**arrays, **labels}, year=year, source=str(path)))
+
+
+def sample_labels(samples: Samples) -> dict[str, NDArray[np.str_]]:
+    """Which fire and which day each sample's label is of."""
+    located = [samples.locate(k) for k in range(len(samples))]
+    dates = [
+        fire.dates[first + samples.days].isoformat() if fire.dates else f"day {first + samples.days}"
+        for fire, first in located
+    ]
+    return {"fire_id": np.array([fire.name for fire, _ in located]), "date": np.array(dates)}

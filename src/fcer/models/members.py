@@ -1,0 +1,74 @@
+"""An ensemble's members: released or our own checkpoints, each with the statistics it was trained with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fcer.data.folds import Fold
+from fcer.data.normalization import Normalization, released
+from fcer.errors import CheckpointError
+from fcer.models.backbones import Backbone
+from fcer.models.checkpoints import content_hash, load_checkpoint
+from fcer.models.inference import fast
+from fcer.models.released import find_released, load_released
+
+__all__ = ["Member", "fold_file", "load_members"]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One trained backbone, ready to predict."""
+
+    fold: Fold
+    path: Path
+    backbone: Backbone
+    """For prediction only: batch norm folded, weights channels last."""
+    normalization: Normalization
+    val_ap: float | None
+    """As the checkpoint says; None where it does not."""
+    file_ap: float | None
+    """Test AP in a released file's name, by which the paper chose its backbones."""
+
+    @property
+    def digest(self) -> str:
+        """Of the checkpoint's content."""
+        return content_hash(self.path)
+
+
+def fold_file(folder: Path, fold: int) -> Path:
+    """Where our own checkpoint of a fold lies."""
+    return folder / f"fold{fold}.safetensors"
+
+
+def load_members(folder: Path, arch: str, folds: Sequence[Fold], features: Sequence[int]) -> list[Member]:
+    """The members of `folds` from our own checkpoints in `folder`, or else from the released layout."""
+    if any(folder.glob("fold*.safetensors")):
+        return [_own(fold_file(folder, fold.number), arch, fold, features) for fold in folds]
+    # The released layout says nothing of channels: the weights must fit the number of those asked for
+    files = find_released(folder, arch, [fold.number for fold in folds])
+    return [
+        Member(
+            fold=fold,
+            path=files[fold.number].path,
+            backbone=fast(load_released(files[fold.number].path, arch, len(features))),
+            normalization=released(fold.train),
+            val_ap=None,
+            file_ap=files[fold.number].test_ap,
+        )
+        for fold in folds
+    ]
+
+
+def _own(path: Path, arch: str, fold: Fold, features: Sequence[int]) -> Member:
+    if not path.exists():
+        command = f"fcer train --checkpoints {path.parent} --fold {fold.number}"
+        raise CheckpointError(f"{path}: no checkpoint of fold {fold.number}; run {command}")
+    backbone, info = load_checkpoint(path, arch, len(features))
+    if info.features != tuple(features):
+        raise CheckpointError(
+            f"{path}: trained on the features {list(info.features)}, not {list(features)}; give --features the same"
+        )
+    if set(fold.test) & {*info.train_years, *info.val_years}:
+        raise CheckpointError(f"{path}: it has seen the test year {fold.test[0]} in training; train it again")
+    normalization = Normalization(info.mean, info.std, f"of {path.name}")
+    return Member(fold, path, fast(backbone), normalization, info.val_ap, None)

@@ -1,0 +1,96 @@
+"""One run for each command, with all that is needed to know later what it was: settings, data, code, environment."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mlflow
+from mlflow.data.meta_dataset import MetaDataset
+from mlflow.data.sources import LocalArtifactDatasetSource
+from mlflow.entities import Metric, Param
+from mlflow.exceptions import MlflowException
+
+import fcer
+from fcer.errors import FcerError
+
+__all__ = ["TrackedRun", "tracked_run"]
+
+EXPERIMENT = "fcer"
+_PACKAGES = ("fcer", "torch", "mlflow", "optuna", "numpy", "scipy", "scikit-learn", "pandas", "h5py")
+
+
+class TrackedRun:
+    """A run to log to."""
+
+    def __init__(self, run_id: str) -> None:
+        self.id = run_id
+        self._client = mlflow.MlflowClient()
+
+    def params(self, values: Mapping[str, Any]) -> None:
+        """Log what is not there yet: MLflow has logged the parameters of `mlflow run` in its own spelling."""
+        known = self._client.get_run(self.id).data.params
+        new = [Param(key, str(value)) for key, value in values.items() if key not in known]
+        self._client.log_batch(self.id, params=new)
+
+    def metrics(self, values: Mapping[str, float], step: int = 0) -> None:
+        """Log some metrics of one step in one call."""
+        now = int(time.time() * 1000)
+        self._client.log_batch(self.id, metrics=[Metric(key, value, now, step) for key, value in values.items()])
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        """Set tags."""
+        for key, value in values.items():
+            self._client.set_tag(self.id, key, value)
+
+    def file(self, path: Path, folder: str | None = None) -> None:
+        """Keep a file with the run."""
+        self._client.log_artifact(self.id, str(path), folder)
+
+    def text(self, text: str, name: str) -> None:
+        """Keep a text with the run."""
+        self._client.log_text(self.id, text, name)
+
+    def dataset(self, root: Path, fingerprint: str, context: str) -> None:
+        """Record which data was used: where it lay, and the fingerprint of its content."""
+        source = LocalArtifactDatasetSource(str(root.resolve()))
+        mlflow.log_input(MetaDataset(source=source, name=root.name, digest=fingerprint), context=context)
+
+
+@contextmanager
+def tracked_run(
+    name: str, *, settings: Mapping[str, Any], config: str, parent: TrackedRun | None = None
+) -> Iterator[TrackedRun]:
+    """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process."""
+    try:
+        if parent is None and "MLFLOW_RUN_ID" not in os.environ:
+            mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT))
+        started = mlflow.start_run(run_name=name, nested=parent is not None)
+    except MlflowException as error:
+        where = mlflow.get_tracking_uri()
+        reason = str(error).splitlines()[0]
+        raise FcerError(
+            f"no MLflow run could be started at {where} ({reason}); start the server or set MLFLOW_TRACKING_URI"
+        ) from None
+    with started as active:
+        run = TrackedRun(active.info.run_id)
+        run.params(settings)
+        run.tags({"fcer.version": fcer.__version__, "fcer.command": name.split()[0]})
+        if parent is None:
+            run.text(config, "config.yaml")
+            run.text(json.dumps(_environment(), indent=1), "environment.json")
+        yield run
+
+
+def _environment() -> dict[str, Any]:
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "packages": {name: version(name) for name in _PACKAGES},
+    }

@@ -1,0 +1,128 @@
+"""The ensemble's maps against the same thing computed sample by sample with plain torch."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from backbone_cases import golden_shapes
+from fcer.data.catalog import open_catalog
+from fcer.data.channels import feature_indices
+from fcer.data.folds import fair_folds
+from fcer.data.maps import open_maps
+from fcer.data.normalization import released
+from fcer.data.samples import Samples
+from fcer.errors import CheckpointError, ConfigError
+from fcer.models.ensemble import average_precisions, choose_backbone, member_batches, selection_aps, write_ensemble_maps
+from fcer.models.members import load_members
+from fcer.models.released import load_released
+from golden_formulas import state_dict
+
+VEGETATION = feature_indices("vegetation")
+FILE_APS = {0: 0.512, 2: 0.345, 6: 0.590}
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three files in the released layout, for the folds that test on 2021."""
+    root = tmp_path_factory.mktemp("released")
+    folder = root / "Res18UTAE_T5" / "Veg"
+    folder.mkdir(parents=True)
+    for phase, (fold, ap) in enumerate(FILE_APS.items()):
+        weights = {
+            key: torch.from_numpy(value) for key, value in state_dict(golden_shapes("utae_t5"), 1000 * phase).items()
+        }
+        weights["loss.pos_weight"] = torch.ones(1)
+        torch.save(weights, folder / f"fold{fold}_testAP{ap:.3f}.pth")
+    return root
+
+
+@pytest.fixture(scope="module")
+def samples(golden_hdf5: Path) -> Samples:
+    return Samples(open_catalog(golden_hdf5, [2021]).fires, days=5, features=VEGETATION, leading=5)
+
+
+def plain_probabilities(checkpoints: Path, golden_hdf5: Path, stats: dict[int, tuple[int, ...]]) -> np.ndarray:
+    members = []
+    for fold, ap in FILE_APS.items():
+        backbone = load_released(checkpoints / "Res18UTAE_T5" / "Veg" / f"fold{fold}_testAP{ap:.3f}.pth", "utae_t5", 7)
+        standardised = Samples(
+            open_catalog(golden_hdf5, [2021]).fires,
+            days=5,
+            features=VEGETATION,
+            normalization=released(stats[fold]),
+            leading=5,
+        )
+        with torch.no_grad():
+            maps = [torch.sigmoid(backbone.eval()(torch.from_numpy(x)[None]))[0, 0] for x, _ in standardised]
+        members.append(torch.stack(maps).numpy())
+    return np.stack(members)
+
+
+@pytest.mark.parametrize("normalization", ["member", "backbone"])
+def test_maps_equal_an_independent_computation(
+    normalization: str, checkpoints: Path, golden_hdf5: Path, tmp_path: Path, fcer_main
+):
+    own = {fold.number: fold.train for fold in fair_folds(2021)}
+    stats = own if normalization == "member" else dict.fromkeys(own, own[0])  # fold 0 has the median AP, 0.512
+    code, out, _ = fcer_main(
+        *("evaluate", "--data", golden_hdf5, "--checkpoints", checkpoints, "--year", "2021", "--arch", "utae_t5"),
+        *("--normalization", normalization, "--select-by", "file_ap", "--out", tmp_path / "out", "--bootstrap", "0"),
+    )
+    assert code == 0
+    assert "2021: 3 members, backbone fold0_testAP0.512.pth (median file_ap)\n" in out
+    assert "student: left out, since no head was given\n" in out
+    members = plain_probabilities(checkpoints, golden_hdf5, stats)
+    with open_maps(tmp_path / "out" / "predictions_2021.npz") as maps:
+        assert maps.methods == ("ensemble",)
+        np.testing.assert_allclose(maps.prob("ensemble", slice(None)), members.mean(0), atol=1e-4)
+        disagreement = members.std(0, ddof=1) * np.sqrt(3)
+        np.testing.assert_allclose(maps.unc("ensemble", slice(None)), disagreement, atol=2e-4)
+        assert maps.fire_id is not None and list(maps.fire_id) == ["fire_f"] * 3 + ["fire_g"]
+        assert maps.date is not None and maps.date[0] == "2021-07-06"
+    assert (tmp_path / "out" / "sweep.csv").exists()
+
+
+def test_members_come_with_their_own_statistics(checkpoints: Path):
+    for member in load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION):
+        assert member.normalization == released(member.fold.train)
+        assert member.file_ap == FILE_APS[member.fold.number]
+        assert member.val_ap is None and len(member.digest) == 64
+
+
+def test_validation_ap_is_computed_where_a_checkpoint_does_not_tell(checkpoints: Path, golden_hdf5: Path):
+    members = load_members(checkpoints, "utae_t5", fair_folds(2021)[:2], VEGETATION)
+
+    def validation(member):
+        years = member.fold.validation
+        return Samples(open_catalog(golden_hdf5, years).fires, days=5, features=VEGETATION, leading=5)
+
+    aps = selection_aps(members, "val_ap", validation)
+    assert aps == [average_precisions([member], validation(member))[0] for member in members]
+    assert all(0 < ap < 1 for ap in aps)
+
+
+def test_the_median_member_is_the_backbone(checkpoints: Path):
+    members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
+    assert choose_backbone(members, [0.3, 0.1, 0.2]) is members[2]
+    assert choose_backbone(members[:2], [0.3, 0.1]) is members[1], "the lower of two middle ones"
+
+
+def test_every_sample_is_read_once(checkpoints: Path, samples: Samples, monkeypatch: pytest.MonkeyPatch):
+    members = load_members(checkpoints, "utae_t5", fair_folds(2021)[:2], VEGETATION)
+    read, raw = [], Samples.raw
+    monkeypatch.setattr(Samples, "raw", lambda self, k: (read.append(k), raw(self, k))[1])
+    batches = list(member_batches(members, samples))
+    assert read == [0, 1, 2, 3]
+    assert [batch.probabilities.shape for batch in batches] == [(2, 4, 128, 128)]
+
+
+def test_what_cannot_be_an_ensemble_is_said(checkpoints: Path, samples: Samples, tmp_path: Path, fcer_main):
+    members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
+    with pytest.raises(ConfigError, match="an ensemble needs two members or more, but there is 1"):
+        write_ensemble_maps(tmp_path / "maps.npz", members[:1], samples, 2021)
+    with pytest.raises(CheckpointError, match="fold"):
+        load_members(checkpoints, "utae_t5", fair_folds(2018), VEGETATION)
+    code, _, err = fcer_main("evaluate", "--data", tmp_path, "--checkpoints", tmp_path / "nowhere", "--year", "2021")
+    assert code == 2 and err.count("\n") == 1 and "nowhere" in err
