@@ -30,6 +30,7 @@ INFO = CheckpointInfo(
     val_ap=0.4321,
     dataset_fingerprint="5ca1ab1e",
     code_version="0.1.0",
+    training_key="c0ffee",
 )
 
 
@@ -78,6 +79,7 @@ years = st.lists(st.integers(2000, 2100), max_size=4).map(tuple)
     statistics=st.lists(st.tuples(number, number), max_size=5),
     val_ap=st.none() | st.floats(0, 1),
     dataset_fingerprint=st.text(),
+    training_key=st.none() | st.text(),
 )
 def test_every_header_comes_back_exactly(tmp_path_factory, statistics, **values):
     mean, std = tuple(m for m, _ in statistics), tuple(s for _, s in statistics)
@@ -177,6 +179,7 @@ def test_a_file_without_header(checkpoint, header):
         (changed(features=[0, 1]), "2 features for 3 channels"),
         (changed(mean=[0]), "1 means for 3 standard deviations"),
         (changed(std=[1, 1, math.inf]), "not finite"),
+        (changed(training_key=7), "7 is not text"),
         (changed(val_ap=math.nan), r"val_ap nan is outside \[0, 1\]"),
     ],
 )
@@ -184,6 +187,12 @@ def test_headers_that_cannot_be_used(checkpoint, header, reason):
     with pytest.raises(CheckpointError, match=rf"other\.safetensors: its header cannot be used \(.*{reason}") as caught:
         read_info(with_header(checkpoint, header))
     assert "\n" not in str(caught.value)
+
+
+def test_a_header_from_before_there_was_a_training_key(checkpoint):
+    header = {name: value for name, value in dataclasses.asdict(INFO).items() if name != "training_key"}
+    read = read_info(with_header(checkpoint, {"fcer": json.dumps(header)}))
+    assert read == dataclasses.replace(INFO, training_key=None)
 
 
 def test_a_header_that_belies_the_weights(checkpoint):

@@ -49,6 +49,8 @@ class CheckpointInfo:
     """Average precision on the validation years; none where it is not defined."""
     dataset_fingerprint: str
     code_version: str
+    training_key: str | None = None
+    """Stands for all that decided the weights; none where they were not trained by `fcer train`."""
 
     def __post_init__(self) -> None:
         if self.arch not in ARCHITECTURES:
@@ -145,6 +147,8 @@ def _parse_header(path: Path, metadata: dict[str, str] | None) -> CheckpointInfo
         values = json.loads(text)
         if not isinstance(values, dict):
             raise TypeError("it is not an object")
+        # files from before there was a training key are as good as any
+        values.setdefault("training_key", None)
         wrong = sorted(values.keys() ^ _READERS.keys())
         if wrong:
             raise ValueError(f"{', '.join(wrong)} missing or unknown")
@@ -198,4 +202,5 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "val_ap": _optional(_number),
     "dataset_fingerprint": _text,
     "code_version": _text,
+    "training_key": _optional(_text),
 }

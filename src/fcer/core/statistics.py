@@ -1,0 +1,81 @@
+"""Paired comparison of two methods, and correction for making many of them."""
+
+import math
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import stats
+
+from fcer.core.arrays import FloatArray
+from fcer.errors import UndefinedMetricWarning
+
+__all__ = ["WilcoxonResult", "holm_correction", "wilcoxon_test"]
+
+
+class WilcoxonResult(NamedTuple):
+    """A paired signed-rank test; `p` is one-sided for `a` greater than `b`."""
+
+    n: int
+    n_nonzero: int
+    w_plus: float
+    w_minus: float
+    p: float
+    p_two_sided: float
+    rank_biserial: float
+    median_delta: float
+
+
+def wilcoxon_test(a: ArrayLike, b: ArrayLike) -> WilcoxonResult:
+    """Wilcoxon's signed-rank test of paired scores, zero differences dropped.
+
+    Pairs with a NaN are left out. The rank-biserial correlation counts non-zero differences only, like the
+    ranks it is made of. Where no difference is left, nothing speaks for `a`: p is 1 and the correlation NaN.
+
+    >>> result = wilcoxon_test([0.9, 0.8, 0.7, 0.5], [0.5, 0.6, 0.6, 0.5])
+    >>> result.n, result.n_nonzero, result.w_plus, result.w_minus, result.p, result.rank_biserial
+    (4, 3, 6.0, 0.0, 0.125, 1.0)
+    """
+    delta = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
+    delta = delta[~np.isnan(delta)]
+    nan = math.nan
+    if not delta.size:
+        _warn("a paired test of no pairs is undefined and is NaN")
+        return WilcoxonResult(0, 0, 0.0, 0.0, nan, nan, nan, nan)
+    nonzero = delta[delta != 0]
+    median = float(np.median(delta))
+    if not nonzero.size:
+        _warn("the rank-biserial correlation of equal pairs is undefined and is NaN")
+        return WilcoxonResult(delta.size, 0, 0.0, 0.0, 1.0, 1.0, nan, median)
+    ranks = stats.rankdata(np.abs(nonzero))
+    w_plus, w_minus = float(ranks[nonzero > 0].sum()), float(ranks[nonzero < 0].sum())
+    return WilcoxonResult(
+        delta.size,
+        nonzero.size,
+        w_plus,
+        w_minus,
+        float(stats.wilcoxon(nonzero, alternative="greater").pvalue),
+        float(stats.wilcoxon(nonzero, alternative="two-sided").pvalue),
+        (w_plus - w_minus) / (w_plus + w_minus),
+        median,
+    )
+
+
+def holm_correction(p_values: ArrayLike) -> FloatArray:
+    """Holm's step-down adjustment of a family of p values; NaN stays NaN and does not count.
+
+    >>> holm_correction([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(p.shape, np.nan)
+    tests = np.flatnonzero(~np.isnan(p))
+    order = tests[np.argsort(p[tests], kind="stable")]
+    steps = p[order] * np.arange(order.size, 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return adjusted
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=3)

@@ -1,0 +1,113 @@
+"""What a predicted-maps file must be, and the sentence for each way to fall short of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fcer.errors import PredictionsError
+
+__all__ = ["LABELS", "check_labels", "check_names", "check_values", "stored_year", "year_of_name"]
+
+LABELS = ("fire_id", "date")
+"""Optional arrays with one entry for each image."""
+
+
+def year_of_name(path: Path) -> int:
+    """The one number of four digits in the file's name."""
+    years = re.findall(r"(?<!\d)\d{4}(?!\d)", path.stem)
+    if len(years) != 1:
+        raise PredictionsError(f"{path}: year unknown; add an array year, or name it predictions_YEAR{path.suffix}")
+    return int(years[0])
+
+
+def stored_year(year: Any, source: str) -> int:
+    """The year that the file says it is."""
+    if year is None:
+        raise PredictionsError(f"{source}: year unknown; add an array year")
+    years = np.unique(np.asarray(year))
+    if years.size != 1 or years.dtype.kind not in "iuf" or years[0] != int(years[0]):
+        raise PredictionsError(f"{source}: year is not one whole number; write one file for each year")
+    return int(years[0])
+
+
+def check_names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
+    """The methods, in the order of their first arrays; names and shapes fit together."""
+    if "y" not in arrays:
+        raise PredictionsError(f"{source}: no array y; add y (images, rows, columns) with 1 where fire burnt")
+    found: dict[str, set[str]] = {}
+    for name in arrays:
+        match = re.fullmatch(r"(.+)_(prob|unc)", name)
+        if match:
+            found.setdefault(match[1], set()).add(match[2])
+        elif name not in ("y", *LABELS):
+            raise PredictionsError(
+                f"{source}: no method claims the array {name}; "
+                "name arrays y, METHOD_prob, METHOD_unc, fire_id, date or year"
+            )
+    if not found:
+        raise PredictionsError(f"{source}: no method; add METHOD_prob and METHOD_unc")
+    for method, kinds in found.items():
+        for there, missing in (("prob", "unc"), ("unc", "prob")):
+            if missing not in kinds:
+                raise PredictionsError(
+                    f"{source}: {method}_{there} has no {method}_{missing} beside it; add {method}_{missing}"
+                )
+    shape = tuple(arrays["y"].shape)
+    if len(shape) != 3 or 0 in shape:
+        raise PredictionsError(f"{source}: y has shape {shape}; give it (images, rows, columns)")
+    for name in (f"{method}_{kind}" for method in found for kind in ("prob", "unc")):
+        if tuple(arrays[name].shape) != shape:
+            raise PredictionsError(
+                f"{source}: {name} has shape {tuple(arrays[name].shape)}, y has {shape}; make them the same"
+            )
+    return tuple(found)
+
+
+def check_labels(arrays: Mapping[str, Any], name: str, source: str) -> NDArray[np.str_] | None:
+    """One text for each image, or None where the file has none."""
+    if name not in arrays:
+        return None
+    labels = np.asarray(arrays[name])
+    n_images = arrays["y"].shape[0]
+    if labels.shape != (n_images,):
+        raise PredictionsError(f"{source}: {name} has shape {labels.shape}; give one for each of {n_images} images")
+    return np.char.decode(labels, "utf-8") if labels.dtype.kind == "S" else labels.astype(str)
+
+
+def check_values(arrays: Mapping[str, Any], blocks: Sequence[slice], source: str) -> None:
+    """Every value of every map, in one pass over each array; fire somewhere."""
+    any_fire = False
+    for name, array in arrays.items():
+        kinds = "biuf" if name == "y" else "f"
+        if array.dtype.kind not in kinds:
+            raise PredictionsError(f"{source}: {name} holds {array.dtype}; write it as numbers, maps as floats")
+        for images in blocks:
+            block = array[images]
+            if name == "y":
+                any_fire |= _check_fire(block, source)
+            else:
+                _check_unit_interval(block, name, source)
+    if not any_fire:
+        raise PredictionsError(f"{source}: no image has fire; FCER needs fire in y")
+
+
+def _check_fire(block: NDArray[Any], source: str) -> bool:
+    """Whether the block has fire."""
+    fire = block == 1
+    other = ~fire & (block != 0)
+    if other.any():
+        raise PredictionsError(f"{source}: y holds {block[other][0]}; write 1 where fire burnt and 0 elsewhere")
+    return bool(fire.any())
+
+
+def _check_unit_interval(block: NDArray[Any], name: str, source: str) -> None:
+    low, high = block.min(), block.max()
+    if np.isnan(low):
+        raise PredictionsError(f"{source}: {name} holds NaN; give every pixel a value from 0 to 1")
+    if low < 0 or high > 1:
+        worst = low if low < 0 else high
+        raise PredictionsError(f"{source}: {name} holds {worst:g}; give every pixel a value from 0 to 1")

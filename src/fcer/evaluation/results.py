@@ -1,0 +1,134 @@
+"""The tidy result of an evaluation, and the files it is written to and read from."""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fcer.errors import PredictionsError
+from fcer.evaluation.comparison import TEST_COLUMNS
+from fcer.evaluation.summary import summarize
+from fcer.files import atomic_path
+
+__all__ = ["Results", "Settings"]
+
+_TABLES = ("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability")
+# identifiers such as "007" are text, whatever they look like
+_TEXT = ("fire_id", "date", "scope", "a", "b")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an evaluation was asked for and settled on."""
+
+    years: tuple[int, ...]
+    methods: tuple[str, ...]
+    reference: str
+    anchor_px: float
+    anchor_from: str
+    bootstrap: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything that FCER says of some methods on some years.
+
+    Attributes
+    ----------
+    sweep:
+        One row per year, method and radius; infinity is the full image.
+    segmentation:
+        One row per year and method, over all pixels of all images.
+    per_image:
+        One row per fire image and method, at the anchor; NaN where its region has no error, or only errors.
+    tests:
+        Paired one-sided tests of per-image scores, `a` greater than `b`, by year and pooled, by image and
+        by fire; `ci_low` and `ci_high` hold the median difference with 95% confidence, drawing fires.
+    anchor:
+        As `sweep`, at the anchor alone, with the calibration error in bins of equal mass.
+    intervals:
+        95% confidence of each metric, and of its differences between methods, drawing fires.
+    sensitivity:
+        The comparison repeated at other anchors: around the anchor, and at each method's own ASD.
+    reliability:
+        Mean probability and fire rate by bin of probability, at the anchor.
+    """
+
+    settings: Settings
+    sweep: pd.DataFrame
+    segmentation: pd.DataFrame
+    per_image: pd.DataFrame
+    tests: pd.DataFrame
+    anchor: pd.DataFrame
+    intervals: pd.DataFrame
+    sensitivity: pd.DataFrame
+    reliability: pd.DataFrame
+
+    @property
+    def auprc_baseline(self) -> float:
+        """AUPRC of random uncertainty at the anchor: the share of errors, over the images that are tested."""
+        one = self.per_image[self.per_image["method"] == self.settings.reference]
+        tested = one[one["auroc"].notna()]
+        n_pixels = int(tested["n_pixels"].sum())
+        return int(tested["n_errors"].sum()) / n_pixels if n_pixels else math.nan
+
+    def over_years(self, table: str) -> pd.DataFrame:
+        """Mean and population standard deviation over years of `sweep`, `anchor` or `segmentation`.
+
+        One row per method (and radius); a metric's deviation is in the column `METRIC_std`. Years in which a
+        metric is undefined do not count for it.
+        """
+        frame: pd.DataFrame = getattr(self, table)
+        keys = [key for key in ("method", "radius_px", "radius_m") if key in frame]
+        groups = frame.drop(columns="year").groupby(keys, sort=False)
+        means, deviations = groups.mean(), groups.std(ddof=0).add_suffix("_std")
+        columns = [name for metric in means for name in (metric, f"{metric}_std")]
+        return means.join(deviations)[columns].reset_index()
+
+    def summary(self) -> str:
+        """A table for the terminal: each year, the mean, and the tests in one line each."""
+        return summarize(self)
+
+    def write(self, directory: Path | str) -> None:
+        """Write every table as CSV, the tests and the settings as JSON; each file whole or not at all."""
+        directory = Path(directory)
+        for name in _TABLES:
+            with atomic_path(directory / f"{name}.csv") as path:
+                getattr(self, name).to_csv(path, index=False)
+        _write_json(directory / "tests.json", [_plain(row) for row in self.tests.to_dict("records")])
+        # last: where this file is, all of them are
+        _write_json(directory / "evaluation.json", asdict(self.settings))
+
+    @classmethod
+    def read(cls, directory: Path | str) -> "Results":
+        """Read what `write` wrote."""
+        directory = Path(directory)
+        if not (directory / "evaluation.json").is_file():
+            raise PredictionsError(f"{directory}: no finished evaluation there; run fcer evaluate --out {directory}")
+        stored = json.loads((directory / "evaluation.json").read_text())
+        settings = Settings(**{**stored, "years": tuple(stored["years"]), "methods": tuple(stored["methods"])})
+        tests = pd.DataFrame(json.loads((directory / "tests.json").read_text()), columns=TEST_COLUMNS)
+        # a column of nothing but null would be one of objects
+        tests = tests.astype(dict.fromkeys(TEST_COLUMNS[TEST_COLUMNS.index("w_plus") :], np.float64))
+        return cls(settings, tests=tests, **{name: _read_table(directory / f"{name}.csv") for name in _TABLES})
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    # only an empty cell is missing: a fire may be called "NA"
+    frame = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, "str"), keep_default_na=False, na_values=[""])
+    return frame.fillna({name: "" for name in _TEXT if name in frame})
+
+
+def _write_json(path: Path, content: Any) -> None:
+    with atomic_path(path) as beside:
+        beside.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def _plain(row: dict[Any, Any]) -> dict[Any, Any]:
+    """NaN is no JSON: null stands for it."""
+    return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}

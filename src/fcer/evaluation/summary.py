@@ -1,0 +1,82 @@
+"""An evaluation in a terminal's width."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from fcer.core.regions import PIXEL_METRES
+
+if TYPE_CHECKING:
+    from fcer.evaluation.results import Results
+
+__all__ = ["summarize"]
+
+# column of the tables, its name here, its factor, its digits
+_COLUMNS = (
+    ("ap", "AP", 1.0, 3),
+    ("asd_m", "ASD km", 1e-3, 2),
+    ("brier", "Brier", 1.0, 3),
+    ("nll", "NLL", 1.0, 3),
+    ("auroc", "AUROC", 1.0, 3),
+    ("auprc", "AUPRC", 1.0, 3),
+    ("prevalence", "random", 1.0, 3),
+)
+
+
+def summarize(results: Results) -> str:
+    """The paper's table of years and their mean, then one line for each pooled test."""
+    settings = results.settings
+    kilometres = settings.anchor_px * PIXEL_METRES / 1000
+    where = f"within {settings.anchor_px:.3g} px ({kilometres:.2f} km) of fire, {settings.anchor_from}"
+    rows = [["year", "method", *(name for _, name, _, _ in _COLUMNS), "missed"]]
+    rows += [_year_row(row) for _, row in _joined(results.segmentation, results.anchor, ["year", "method"])]
+    if len(settings.years) > 1:
+        means = _joined(results.over_years("segmentation"), results.over_years("anchor"), ["method"])
+        rows += [_mean_row(row) for _, row in means]
+    return "\n".join(
+        [
+            f"FCER {where}; errors of {settings.reference}; random: AUPRC of a random ranking",
+            "",
+            *_align(rows),
+            "",
+            *(_test_line(row) for _, row in results.tests[results.tests["scope"] == "pooled"].iterrows()),
+        ]
+    )
+
+
+def _joined(segmentation: pd.DataFrame, anchor: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.Series]]:
+    return list(segmentation.merge(anchor, on=keys).iterrows())
+
+
+def _year_row(row: pd.Series) -> list[str]:
+    values = [f"{row[column] * factor:.{digits}f}" for column, _, factor, digits in _COLUMNS]
+    return [str(row["year"]), row["method"], *values, f"{row['missed']}/{row['fire_images']}"]
+
+
+def _mean_row(row: pd.Series) -> list[str]:
+    values = [
+        f"{row[column] * factor:.{digits}f}±{row[f'{column}_std'] * factor:.{digits}f}"
+        for column, _, factor, digits in _COLUMNS
+    ]
+    return ["mean", row["method"], *values, ""]
+
+
+def _test_line(row: pd.Series) -> str:
+    return (
+        f"{row['a']} > {row['b']}, {row['metric'].upper()} per {row['unit']}: n {row['n']}, "
+        f"r {row['rank_biserial']:+.2f}, p {row['p']:.3g} (Holm {row['p_holm']:.3g}), "
+        f"median difference {row['median_delta']:+.3f}"
+    )
+
+
+def _align(rows: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,200 @@
+"""One year's predicted maps, read block by block: segmentation first, then the regions around fire."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fcer.core.arrays import BoolArray, FloatArray, IntArray
+from fcer.core.bootstrap import bootstrap_ranking, bootstrap_ratio, draw_fires
+from fcer.core.calibration import Binning, ReliabilityCurve, ece_loss, log_losses, reliability_curve
+from fcer.core.per_image import ImageScores, image_scores
+from fcer.core.rank_counts import RingScores, nested_counts
+from fcer.core.ranking import auprc
+from fcer.core.regions import PIXEL_METRES
+from fcer.core.segmentation import FIRE_THRESHOLD, Confusion
+from fcer.core.surface import SurfaceLosses, surface_losses
+from fcer.core.sweep import MethodPixels, NearFire, SweepCurve, gather, list_near_fire, sweep_curve
+from fcer.data.maps import PredictedMaps
+from fcer.evaluation.progress import Bar
+
+__all__ = ["BINNINGS", "Fires", "MethodRegions", "MethodSegmentation", "find_fires", "segment", "sweep_year"]
+
+BINNINGS: tuple[Binning, ...] = ("width", "mass")
+
+
+@dataclass(frozen=True)
+class Fires:
+    """Which images of a year show fire, whose each image is, and how often each draw counts each fire."""
+
+    on_fire: BoolArray
+    fire: IntArray
+    draws: IntArray
+
+
+@dataclass(frozen=True)
+class MethodSegmentation:
+    """One method on one year. Counts are per image; surface losses and `missed` per fire image."""
+
+    ap: float
+    true_positives: IntArray
+    predicted: IntArray
+    burnt: IntArray
+    n_pixels: int
+    surface: SurfaceLosses
+    missed: BoolArray
+
+    @property
+    def confusion(self) -> Confusion:
+        """Over the whole year."""
+        hits, predicted, burnt = (int(a.sum()) for a in (self.true_positives, self.predicted, self.burnt))
+        return Confusion(hits, predicted - hits, burnt - hits, self.n_pixels - predicted - burnt + hits)
+
+    @property
+    def mean_asd(self) -> float:
+        """Pixels; NaN where no fire image has a predicted fire to measure from."""
+        defined = self.surface.asd[~np.isnan(self.surface.asd)]
+        return float(defined.mean()) if defined.size else float("nan")
+
+
+@dataclass(frozen=True)
+class MethodRegions:
+    """One method on one year's regions: all radii, and more detail at the anchor."""
+
+    curve: SweepCurve
+    scores: ImageScores
+    ece_mass: float
+    reliability: dict[Binning, ReliabilityCurve]
+    replicates: dict[str, FloatArray]
+
+
+def find_fires(maps: PredictedMaps, n_draws: int, seed: int, bar: Bar) -> Fires:
+    """Fire images and draws of fires; an image without a fire_id is a fire of its own."""
+    on_fire = []
+    for images in maps.blocks():
+        fire = maps.fire(images)
+        on_fire.append(fire.any(axis=(1, 2)))
+        bar.update(len(fire))
+    n_images = maps.shape[0]
+    labels = np.arange(n_images) if maps.fire_id is None else maps.fire_id
+    names, fire_of_image = np.unique(labels, return_inverse=True)
+    rng = np.random.default_rng((seed, maps.year))
+    return Fires(np.concatenate(on_fire), fire_of_image, draw_fires(names.size, n_draws, rng))
+
+
+def segment(maps: PredictedMaps, method: str, bar: Bar) -> MethodSegmentation:
+    """How well a method finds fire, over all images of the year, those without fire included."""
+    n_images, height, width = maps.shape
+    dtype = np.promote_types(maps.arrays[f"{method}_prob"].dtype.newbyteorder("="), np.float32)
+    everything = np.empty((n_images, height, width), dtype=dtype)
+    on_fire, counts, asd, hausdorff95, missed = [], [], [], [], []
+    for images in maps.blocks():
+        fire, prob = maps.fire(images), maps.prob(method, images)
+        predicted = prob > FIRE_THRESHOLD
+        everything[images] = prob
+        on_fire.append(everything[images][fire])
+        counts.append([np.count_nonzero(m, axis=(1, 2)) for m in (fire & predicted, predicted, fire)])
+        has_fire, has_predicted = counts[-1][2] > 0, counts[-1][1] > 0
+        losses = surface_losses(predicted[has_fire], fire[has_fire])
+        asd.append(losses.asd)
+        hausdorff95.append(losses.hausdorff95)
+        missed.append(~has_predicted[has_fire])
+        bar.update(len(fire))
+    scores = everything.ravel()
+    scores.sort()  # in place: for thousands of images this is the largest array there is
+    ranks = next(nested_counts([RingScores(scores, np.sort(np.concatenate(on_fire)))]))
+    hits, predicted_pixels, burnt_pixels = np.concatenate(counts, axis=1)
+    return MethodSegmentation(
+        float(auprc(ranks)),
+        hits,
+        predicted_pixels,
+        burnt_pixels,
+        scores.size,
+        SurfaceLosses(np.concatenate(asd), np.concatenate(hausdorff95)),
+        np.concatenate(missed),
+    )
+
+
+def sweep_year(
+    maps: PredictedMaps, reference: str, fires: Fires, radii: Sequence[float], anchors: Sequence[float], bar: Bar
+) -> dict[str, MethodRegions]:
+    """Every method in the regions of the finite, ascending `radii` and the full image.
+
+    Per-image scores are taken at all of `anchors`, which are among the radii; the rest at the first of them.
+    """
+    near = _list_near_fire(maps, reference, fires, radii, bar)
+    return {method: _measure(maps, method, fires, near, anchors, bar) for method in maps.methods}
+
+
+def _list_near_fire(maps: PredictedMaps, reference: str, fires: Fires, radii: Sequence[float], bar: Bar) -> NearFire:
+    pieces = []
+    for images in maps.blocks():
+        some = fires.on_fire[images]
+        if some.any():
+            fire, prob = _only(some, maps.fire(images), maps.prob(reference, images))
+            pieces.append(list_near_fire(fire, prob, radii))
+        bar.update(len(some))
+    return NearFire.join(pieces)
+
+
+def _measure(
+    maps: PredictedMaps, method: str, fires: Fires, near: NearFire, anchors: Sequence[float], bar: Bar
+) -> MethodRegions:
+    dtype = maps.arrays[f"{method}_unc"].dtype.newbyteorder("=")
+    pixels = gather(near, _fire_blocks(maps, method, fires, bar), dtype)
+    curve = sweep_curve(near, pixels, (*near.radii, np.inf))
+    at_anchor = near.ring <= near.radii.index(anchors[0])
+    fire, prob = near.fire[at_anchor], pixels.prob[at_anchor]
+    return MethodRegions(
+        curve,
+        image_scores(near, pixels.unc, anchors),
+        ece_loss(fire, prob, binning="mass"),
+        {binning: reliability_curve(fire, prob, binning=binning) for binning in BINNINGS},
+        _replicate(near, pixels, fires, at_anchor) if len(fires.draws) else {},
+    )
+
+
+def _fire_blocks(
+    maps: PredictedMaps, method: str, fires: Fires, bar: Bar
+) -> Iterator[tuple[BoolArray, FloatArray, FloatArray]]:
+    for images in maps.blocks():
+        some = fires.on_fire[images]
+        if some.any():
+            fire, prob, unc = _only(some, maps.fire(images), maps.prob(method, images), maps.unc(method, images))
+            yield fire, prob, unc
+        bar.update(len(some))
+
+
+def _only(some: BoolArray, *stacks: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+    """The chosen images of each stack, without a copy where that is all of them."""
+    return stacks if some.all() else tuple(stack[some] for stack in stacks)
+
+
+def _replicate(near: NearFire, method: MethodPixels, fires: Fires, at_anchor: BoolArray) -> dict[str, FloatArray]:
+    """Each metric at the anchor, once for each draw of fires."""
+    image = near.image[at_anchor]
+    fire_of_image = fires.fire[fires.on_fire]
+    auroc, auprc = bootstrap_ranking(method.unc[at_anchor], near.error[at_anchor], fire_of_image[image], fires.draws)
+    fire, prob = near.fire[at_anchor], method.prob[at_anchor].astype(np.float64)
+    n_pixels = np.bincount(image, minlength=near.n_images)
+    replicates = {"auroc": auroc, "auprc": auprc}
+    for metric, losses in (("brier", (prob - fire) ** 2), ("nll", log_losses(fire, prob))):
+        sums = np.bincount(image, weights=losses, minlength=near.n_images)
+        replicates[metric] = bootstrap_ratio(sums, n_pixels, fire_of_image, fires.draws)
+    return replicates
+
+
+def replicate_segmentation(method: MethodSegmentation, fires: Fires) -> dict[str, FloatArray]:
+    """Each segmentation metric that is a ratio of sums over images, once for each draw of fires."""
+    hits, predicted, burnt = method.true_positives, method.predicted, method.burnt
+    ratios = {
+        "precision": (hits, predicted),
+        "recall": (hits, burnt),
+        "iou": (hits, predicted + burnt - hits),
+        "f1": (2 * hits, predicted + burnt),
+    }
+    replicates = {name: bootstrap_ratio(top, bottom, fires.fire, fires.draws) for name, (top, bottom) in ratios.items()}
+    asd = method.surface.asd * PIXEL_METRES
+    replicates["asd_m"] = bootstrap_ratio(asd, np.ones_like(asd), fires.fire[fires.on_fire], fires.draws)
+    return replicates
