@@ -10,20 +10,25 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "fcer"
 LAYERS = [
     {"errors", "files", "parallel"},
+    {"config"},
     {"core"},
     {"data"},
     {"evaluation"},
     {"models"},
     {"training"},
     {"report", "tracking", "search"},
-    {"config"},
     {"commands"},
     {"cli"},
     {"__main__"},
 ]
 """Each layer may import those before it, and modules of its own package."""
 
-ONLY_IMPORTER = {"mlflow": "tracking", "optuna": "search", "torch": ("models", "training", "tracking"), "h5py": "data"}
+ONLY_IMPORTER = {
+    "mlflow": ["tracking"],
+    "optuna": ["search"],
+    "torch": ["models", "training", "tracking"],
+    "h5py": ["data"],
+}
 HEAVY = ("torch", "mlflow", "optuna", "plotly", "pandas", "sklearn", "scipy", "h5py", "rasterio", "yaml")
 
 

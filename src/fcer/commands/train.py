@@ -1,6 +1,8 @@
 """`fcer train`: the members of a test year's ensemble, each a run of its own."""
 
+import math
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from fcer.commands import settings_of
@@ -11,7 +13,7 @@ from fcer.data.folds import Fold
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
 from fcer.tracking import TrackedRun, tracked_run
-from fcer.training import MemberResult, persistence_ap, train_member
+from fcer.training import EpochRecord, World, persistence_ap, train_member
 
 __all__ = ["run", "train_year"]
 
@@ -19,6 +21,11 @@ __all__ = ["run", "train_year"]
 def run(resolved: Resolved) -> None:
     """Train what is missing, year by year, and compare it with persistence."""
     config = resolved.config
+    if not World.from_environment().is_main:
+        # One of several processes of torchrun: it works along, and the first one speaks
+        for year in test_years(config):
+            _train_folds(config, year, None)
+        return
     with tracked_run("train", settings=settings_of(config, "train"), config=to_yaml(resolved)) as tracked:
         for year in test_years(config):
             train_year(config, year, tracked)
@@ -27,43 +34,48 @@ def run(resolved: Resolved) -> None:
 
 def train_year(config: Config, year: int, tracked: TrackedRun) -> list[Member]:
     """The members whose fair test year is `year`, trained where they are not there yet."""
-    folds = folds_of(config, year)
-    years = {y for fold in folds for y in (*fold.train, *fold.validation, *fold.test)}
-    dataset = open_data(config, sorted(years))
-    folder = checkpoint_folder(config, dataset)
-    for fold in folds:
-        _train_fold(config, dataset, fold, fold_file(folder, fold.number), tracked)
-    members = load_members(folder, config.arch, folds, member_settings(config).features)
+    dataset, folder = _train_folds(config, year, tracked)
+    members = load_members(folder, config.arch, folds_of(config, year), member_settings(config).features)
     _compare(config, dataset, year, members, tracked)
     return members
 
 
-def _train_fold(config: Config, dataset: Dataset, fold: Fold, path: Path, parent: TrackedRun) -> None:
-    """Results are on disk before anything is logged."""
-    result = train_member(dataset, fold, member_settings(config), path)
-    said = f"best epoch {result.best_epoch}" if result.trained else "already trained"
-    print(f"fold {fold.number}: validation AP {result.info.val_ap:.3f} ({said}), {path}")
-    if result.trained:
-        _log_member(config, dataset, fold, result, parent)
+def _train_folds(config: Config, year: int, tracked: TrackedRun | None) -> tuple[Dataset, Path]:
+    folds = folds_of(config, year)
+    dataset = open_data(config, [y for fold in folds for y in (*fold.train, *fold.validation, *fold.test)])
+    folder = checkpoint_folder(config, dataset)
+    for fold in folds:
+        path = fold_file(folder, fold.number)
+        if tracked is None:
+            train_member(dataset, fold, member_settings(config), path)
+        else:
+            _train_tracked(config, dataset, fold, path, tracked)
+    return dataset, folder
 
 
-def _log_member(config: Config, dataset: Dataset, fold: Fold, result: MemberResult, parent: TrackedRun) -> None:
+def _train_tracked(config: Config, dataset: Dataset, fold: Fold, path: Path, parent: TrackedRun) -> None:
+    """Train one member under a run of its own, which begins with the first epoch: one that exists needs none."""
     settings = {**settings_of(config, "train"), "fold": fold.number}
-    with tracked_run(f"member fold {fold.number}", settings=settings, config="", parent=parent) as run:
-        for record in result.records:
-            run.metrics(
-                {
-                    "train/loss": record.train_loss,
-                    "val/loss": record.val_loss,
-                    "val/ap": record.val_ap,
-                    "lr": record.lr,
-                },
-                step=record.epoch,
-            )
-        run.metrics({"best/val_ap": result.info.val_ap or 0.0, "best/epoch": result.best_epoch})
-        run.dataset(dataset.catalog.root, dataset.fingerprint(fold.train), "train")
-        run.dataset(dataset.catalog.root, dataset.fingerprint(fold.validation), "validation")
-        run.file(result.path, "checkpoint")
+    runs: list[TrackedRun] = []
+    with ExitStack() as stack:
+
+        def on_epoch(record: EpochRecord) -> None:
+            if not runs:
+                name = f"member fold {fold.number}"
+                runs.append(stack.enter_context(tracked_run(name, settings=settings, parent=parent)))
+                runs[0].dataset(dataset.catalog.root, dataset.fingerprint(fold.train), "train")
+                runs[0].dataset(dataset.catalog.root, dataset.fingerprint(fold.validation), "validation")
+            metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.val_ap}
+            runs[0].metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
+
+        result = train_member(dataset, fold, member_settings(config), path, on_epoch=on_epoch)
+        val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
+        for run in runs:
+            run.metrics({"best/val_ap": val_ap, "best/epoch": result.best_epoch or 0})
+            run.tags({"fcer.training_key": result.info.training_key or ""})
+            run.file(path, "checkpoint")
+    said = f"best epoch {result.best_epoch} of {len(result.records)}" if result.trained else "trained before"
+    print(f"fold {fold.number}: validation AP {val_ap:.3f}, {said}, {path}")
 
 
 def _compare(config: Config, dataset: Dataset, year: int, members: Sequence[Member], tracked: TrackedRun) -> None:
@@ -71,10 +83,7 @@ def _compare(config: Config, dataset: Dataset, year: int, members: Sequence[Memb
     samples = central_samples(config, dataset, [year])
     persistence = persistence_ap(samples)
     *alone, together = average_precisions(members, samples)
-    tracked.metrics(
-        {"test/persistence_ap": persistence, "test/ensemble_ap": together}
-        | {f"test/fold{member.fold.number}_ap": ap for member, ap in zip(members, alone, strict=True)},
-        step=year,
-    )
+    by_fold = {f"test/fold{member.fold.number}_ap": ap for member, ap in zip(members, alone, strict=True)}
+    tracked.metrics({"test/persistence_ap": persistence, "test/ensemble_ap": together, **by_fold}, step=year)
     scores = ", ".join(f"fold {m.fold.number} {ap:.3f}" for m, ap in zip(members, alone, strict=True))
     print(f"test AP {year}: {scores}, ensemble {together:.3f}, persistence {persistence:.3f}")

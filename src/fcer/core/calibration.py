@@ -18,6 +18,7 @@ __all__ = [
     "log_losses",
     "nll_loss",
     "reliability_curve",
+    "width_bin",
 ]
 
 CLIP = 1e-7

@@ -15,6 +15,7 @@ from fcer.core.arrays import BoolArray, FloatArray, IntArray
 __all__ = [
     "DEFAULT_RADII",
     "PIXEL_METRES",
+    "check_radii",
     "distance_to_fire",
     "fire_region",
     "radius_in_pixels",

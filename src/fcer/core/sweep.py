@@ -20,7 +20,16 @@ from fcer.core.regions import DEFAULT_RADII, PIXEL_METRES, check_radii, ring_ind
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import UndefinedMetricWarning
 
-__all__ = ["MethodPixels", "NearFire", "SweepCurve", "gather", "list_near_fire", "sweep", "sweep_curve"]
+__all__ = [
+    "MethodPixels",
+    "NearFire",
+    "SweepCurve",
+    "gather",
+    "list_near_fire",
+    "sweep",
+    "sweep_curve",
+    "warn_where_undefined",
+]
 
 _ECE_BINS = 15
 _IMAGES_AT_ONCE = 16  # small enough that intermediate arrays stay in cache

@@ -89,15 +89,13 @@ def anchor_table(years: Sequence[MeasuredYear], anchor: float) -> pd.DataFrame:
 def per_image_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per fire image and method, at the anchor."""
     frames = []
-    for year, method, regions in _regions(years):
-        index = np.flatnonzero(_of(years, year).fires.on_fire)
-        maps = _of(years, year).maps
-        fire_id = "" if maps.fire_id is None else maps.fire_id[index]
-        date = "" if maps.date is None else maps.date[index]
-        scores = {name: getattr(regions.scores, name)[:, 0] for name in regions.scores._fields}
-        frames.append(
-            pd.DataFrame({"year": year, "index": index, "fire_id": fire_id, "method": method, **scores, "date": date})
-        )
+    for year in years:
+        index = np.flatnonzero(year.fires.on_fire)
+        fire_id, date = ("" if label is None else label[index] for label in (year.maps.fire_id, year.maps.date))
+        for method, regions in year.regions.items():
+            scores = {name: column[:, 0] for name, column in regions.scores._asdict().items()}
+            names = {"year": year.maps.year, "index": index, "fire_id": fire_id, "method": method}
+            frames.append(pd.DataFrame({**names, **scores, "date": date}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -144,10 +142,6 @@ def _regions(years: Sequence[MeasuredYear]) -> Iterator[tuple[int, str, MethodRe
     for year in years:
         for method, regions in year.regions.items():
             yield year.maps.year, method, regions
-
-
-def _of(years: Sequence[MeasuredYear], year: int) -> MeasuredYear:
-    return next(measured for measured in years if measured.maps.year == year)
 
 
 def _curve_rows(year: int, method: str, regions: MethodRegions, radii: Sequence[float]) -> pd.DataFrame:

@@ -19,7 +19,16 @@ from fcer.core.sweep import MethodPixels, NearFire, SweepCurve, gather, list_nea
 from fcer.data.maps import PredictedMaps
 from fcer.evaluation.progress import Bar
 
-__all__ = ["BINNINGS", "Fires", "MethodRegions", "MethodSegmentation", "find_fires", "segment", "sweep_year"]
+__all__ = [
+    "BINNINGS",
+    "Fires",
+    "MethodRegions",
+    "MethodSegmentation",
+    "find_fires",
+    "replicate_segmentation",
+    "segment",
+    "sweep_year",
+]
 
 BINNINGS: tuple[Binning, ...] = ("width", "mass")
 

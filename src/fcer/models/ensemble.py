@@ -103,8 +103,9 @@ def write_ensemble_maps(
     if len(members) < 2:
         raise ConfigError(f"checkpoints: an ensemble needs two members or more, but there is {len(members)}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    crop = samples.crop
-    shape = (len(samples), crop, crop)
+    if samples.crop is None:
+        raise ValueError("maps of one file have one size: samples need a crop")
+    shape = (len(samples), samples.crop, samples.crop)
     with tempfile.TemporaryDirectory(prefix=".maps-", dir=path.parent) as folder:
         arrays = {
             name: np.lib.format.open_memmap(Path(folder) / f"{name}.npy", "w+", dtype, shape)

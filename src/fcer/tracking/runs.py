@@ -1,6 +1,7 @@
 """One run for each command, with all that is needed to know later what it was: settings, data, code, environment."""
 
 import json
+import logging
 import os
 import platform
 import time
@@ -12,7 +13,7 @@ from typing import Any
 
 import mlflow
 from mlflow.data.meta_dataset import MetaDataset
-from mlflow.data.sources import LocalArtifactDatasetSource
+from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
 from mlflow.entities import Metric, Param
 from mlflow.exceptions import MlflowException
 
@@ -59,25 +60,26 @@ class TrackedRun:
     def dataset(self, root: Path, fingerprint: str, context: str) -> None:
         """Record which data was used: where it lay, and the fingerprint of its content."""
         source = LocalArtifactDatasetSource(str(root.resolve()))
-        mlflow.log_input(MetaDataset(source=source, name=root.name, digest=fingerprint), context=context)
+        data = MetaDataset(source=source, name=root.name, digest=fingerprint)  # type: ignore[abstract]
+        mlflow.log_input(data, context=context)
 
 
 @contextmanager
 def tracked_run(
-    name: str, *, settings: Mapping[str, Any], config: str, parent: TrackedRun | None = None
+    name: str, *, settings: Mapping[str, Any], config: str = "", parent: TrackedRun | None = None
 ) -> Iterator[TrackedRun]:
-    """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process."""
-    try:
+    """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
+
+    Nested below `parent` where one is given; the parent alone keeps the whole `config` and the environment.
+    """
+    # Tables that are created and experiments that are new are no news
+    for chatty in ("mlflow", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    with _said_plainly():
         if parent is None and "MLFLOW_RUN_ID" not in os.environ:
             mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT))
         started = mlflow.start_run(run_name=name, nested=parent is not None)
-    except MlflowException as error:
-        where = mlflow.get_tracking_uri()
-        reason = str(error).splitlines()[0]
-        raise FcerError(
-            f"no MLflow run could be started at {where} ({reason}); start the server or set MLFLOW_TRACKING_URI"
-        ) from None
-    with started as active:
+    with _said_plainly(), started as active:
         run = TrackedRun(active.info.run_id)
         run.params(settings)
         run.tags({"fcer.version": fcer.__version__, "fcer.command": name.split()[0]})
@@ -85,6 +87,19 @@ def tracked_run(
             run.text(config, "config.yaml")
             run.text(json.dumps(_environment(), indent=1), "environment.json")
         yield run
+
+
+@contextmanager
+def _said_plainly() -> Iterator[None]:
+    """What goes wrong in MLflow as one sentence: computing keeps its results on disk, so nothing is lost."""
+    try:
+        yield
+    except MlflowException as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FcerError(
+            f"MLflow at {mlflow.get_tracking_uri()} failed ({reason}); what is complete is on disk: "
+            "start the server or set MLFLOW_TRACKING_URI, then start the same command again"
+        ) from error
 
 
 def _environment() -> dict[str, Any]:

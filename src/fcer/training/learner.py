@@ -1,0 +1,88 @@
+"""A backbone and what changes its weights: one optimiser step, and all of it as a state to go on from.
+
+Shape suffixes: B samples, T days, C channels, H height, W width.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from fcer.data.folds import Fold
+from fcer.models.backbones import Backbone, build
+from fcer.training.batches import draw_seed
+from fcer.training.distributed import World
+from fcer.training.settings import MemberSettings
+
+__all__ = ["Learner", "fire_loss", "make_learner"]
+
+
+@dataclass(frozen=True)
+class Learner:
+    """All that one step touches."""
+
+    backbone: Backbone
+    model: nn.Module
+    """The backbone, wrapped where several processes train it together."""
+    optimizer: torch.optim.AdamW
+    scaler: torch.amp.GradScaler
+    """Keeps small gradients of half-precision numbers from vanishing; idle on a CPU."""
+    device: torch.device
+
+    def step(self, x_BTCHW: Tensor, y_B1HW: Tensor, settings: MemberSettings, share: float = 1.0) -> Tensor:
+        """Learn from one batch and return its loss; `share` weighs the batch among those of other processes."""
+        on_gpu = self.device.type == "cuda"
+        x_BTCHW, y_B1HW = (t.to(self.device, non_blocking=on_gpu) for t in (x_BTCHW, y_B1HW))
+        with torch.autocast(self.device.type, torch.float16, enabled=on_gpu):
+            logits_B1HW = self.model(x_BTCHW)
+        loss = fire_loss(logits_B1HW, y_B1HW, settings.pos_weight)
+        self.scaler.scale(loss * share).backward()  # type: ignore[no-untyped-call]
+        self.scaler.unscale_(self.optimizer)
+        nn.utils.clip_grad_norm_(self.backbone.parameters(), settings.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad()
+        return loss.detach()
+
+    def set_lr(self, lr: float) -> None:
+        """Learn at this rate from here on."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+
+    def state(self) -> dict[str, Any]:
+        """Everything that later steps depend on."""
+        return {
+            "backbone": self.backbone.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what `state` returned."""
+        self.backbone.load_state_dict(state["backbone"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scaler.load_state_dict(state["scaler"])
+
+
+def make_learner(settings: MemberSettings, fold: Fold, device: torch.device, world: World) -> Learner:
+    """A backbone with the fresh weights of this seed and fold."""
+    torch.manual_seed(draw_seed(settings.seed, fold.number))
+    backbone = build(settings.arch, len(settings.features), settings.width)
+    backbone.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
+    weights = list(backbone.parameters())
+    # pulling biases and norms towards zero would only hinder them
+    groups = [
+        {"params": [w for w in weights if w.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, settings.lr, fused=True)
+    scaler = torch.amp.GradScaler(device.type, enabled=device.type == "cuda")
+    return Learner(backbone, world.wrap(backbone, device), optimizer, scaler, device)
+
+
+def fire_loss(logits_B1HW: Tensor, y_B1HW: Tensor, pos_weight: float) -> Tensor:
+    """Binary cross-entropy, burning pixels weighted, mean over pixels; in single precision whatever the logits."""
+    weight = torch.tensor(pos_weight, device=logits_B1HW.device)
+    return F.binary_cross_entropy_with_logits(logits_B1HW.float(), y_B1HW, pos_weight=weight)

@@ -1,0 +1,236 @@
+"""Training one member of an ensemble: from a fold's years to the checkpoint of its best epoch.
+
+Read from the top: `train_member` prepares and finishes, `_run_epochs` is the loop, `_train_epoch` one pass.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from fcer import __version__
+from fcer.data.dataset import Dataset
+from fcer.data.folds import Fold
+from fcer.data.samples import Samples, too_small
+from fcer.errors import ConfigError, DataError, FcerError
+from fcer.models.backbones import BackboneSpec, architecture
+from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
+from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
+from fcer.training.distributed import World, choose_device
+from fcer.training.learner import Learner, make_learner
+from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
+from fcer.training.resume import read_resume, resume_file, write_resume
+from fcer.training.settings import MemberSettings, training_key
+from fcer.training.validation import check_classes, validate
+
+__all__ = ["MemberResult", "train_member"]
+
+OnEpoch = Callable[[EpochRecord], None]
+
+
+@dataclass(frozen=True)
+class MemberResult:
+    """A trained member."""
+
+    path: Path
+    """Its checkpoint."""
+    info: CheckpointInfo
+    records: list[EpochRecord]
+    """Every epoch, those before a kill too; none where the member was there already."""
+    best_epoch: int | None
+    """The epoch whose weights were kept; None where the member was there already."""
+    trained: bool
+    """False where the member was there already."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What stays the same from epoch to epoch."""
+
+    fold: Fold
+    settings: MemberSettings
+    key: str
+    resume: Path
+    world: World
+    training: Samples
+    validation: Samples
+
+
+def train_member(
+    dataset: Dataset, fold: Fold, settings: MemberSettings, path: Path, *, on_epoch: OnEpoch | None = None
+) -> MemberResult:
+    """Train on the fold's training years and write the weights that are best on its validation years to `path`.
+
+    A member that is there already is returned as it is. One whose training was killed goes on after its last
+    complete epoch and ends with the weights that it would have had. Started by torchrun, all processes call
+    this alike; the first one writes.
+
+    Args:
+        dataset: the fires of the fold's training and validation years.
+        fold: which years are which.
+        settings: how to train.
+        path: the checkpoint to write, `.safetensors`.
+        on_epoch: called with each epoch's record once the epoch is safe on disk, in the first process only.
+            When training goes on after a kill, it is called with the earlier epochs first.
+    """
+    key = training_key(dataset, fold, settings)
+    if path.exists():
+        return _finished(path, key, dataset, fold)
+    world = World.from_environment()
+    device = choose_device(settings.device, world)
+    training, validation = _samples(dataset, fold, settings)
+    check_batch_size(len(training), settings.batch_size, settings.crop, world)
+    check_classes(validation, fold.validation)
+    task = _Task(fold, settings, key, resume_file(path), world, training, validation)
+
+    world.connect(device)
+    # whoever calls this keeps their own random numbers
+    with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
+        learner = make_learner(settings, fold, device, world)
+        records, best = _run_epochs(task, learner, on_epoch if world.is_main else None)
+
+    learner.backbone.load_state_dict(best)
+    kept = best_epoch(records)
+    info = _info(dataset, task, learner.backbone.spec, records[kept - 1].val_ap)
+    if world.is_main:
+        save_checkpoint(path, learner.backbone, info)
+        task.resume.unlink(missing_ok=True)
+    world.share(None)  # nobody leaves before the checkpoint is there
+    return MemberResult(path, info, records, kept, trained=True)
+
+
+def _run_epochs(task: _Task, learner: Learner, on_epoch: OnEpoch | None) -> tuple[list[EpochRecord], dict[str, Tensor]]:
+    """Epoch after epoch until the last, or until validation AP stalls: all records, and the best epoch's weights."""
+    settings, world = task.settings, task.world
+    records: list[EpochRecord] = []
+    best: dict[str, Tensor] = {}
+    if done := read_resume(task.resume, task.key, warn=world.is_main):
+        learner.restore(done.learner)
+        records, best = done.records, done.best
+        if on_epoch:
+            for record in records:
+                on_epoch(record)
+
+    with _bar(task, len(records)) as bar:
+        while len(records) < settings.epochs and not stalled(records, settings.patience):
+            started = time.perf_counter()
+            epoch, lr = len(records) + 1, learning_rate(settings, records)
+            learner.set_lr(lr)
+            train_loss = _train_epoch(task, learner, epoch, bar)
+            world.agree_on_buffers(learner.backbone)
+            val_loss, val_ap = validate(learner, task.validation, settings, world)
+            if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
+                raise _diverged(task.fold, epoch, lr)
+
+            records.append(EpochRecord(epoch, train_loss, val_loss, val_ap, lr, time.perf_counter() - started))
+            if best_epoch(records) == epoch:
+                best = {name: value.cpu().clone() for name, value in learner.backbone.state_dict().items()}
+            if world.is_main:
+                write_resume(task.resume, task.key, records, learner.state(), best)
+            if on_epoch:
+                on_epoch(records[-1])
+            bar.set_postfix(epoch=epoch, loss=f"{train_loss:.4f}", AP=f"{val_ap:.3f}")
+    return records, best
+
+
+def _train_epoch(task: _Task, learner: Learner, epoch: int, bar: "tqdm[Any]") -> float:
+    """One pass over the training samples, in an order and with views and dropout of its own; the mean loss."""
+    settings, fold, world = task.settings, task.fold, task.world
+    # the order is everybody's, dropout each process's own
+    order = np.random.default_rng((settings.seed, fold.number, epoch)).permutation(len(task.training))
+    torch.manual_seed(draw_seed(settings.seed, fold.number, epoch, world.rank))
+    task.training.set_epoch(epoch)
+    learner.model.train()
+
+    batches = epoch_batches(order.tolist(), settings.batch_size, world.size)
+    mine = [parts[world.rank] for parts in batches]
+    loaded = load(task.training, mine, workers=settings.loader_workers, pin=learner.device.type == "cuda")
+    total = torch.zeros((), dtype=torch.float64, device=learner.device)
+    for parts, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
+        # gradients are averaged over processes: weigh this one's by its part of the batch
+        share = len(x_BTCHW) * world.size / sum(map(len, parts))
+        total += learner.step(x_BTCHW, y_B1HW, settings, share) * len(x_BTCHW)
+        bar.update()
+    return world.share(sum(world.gather(float(total))) / len(task.training))
+
+
+def _samples(dataset: Dataset, fold: Fold, settings: MemberSettings) -> tuple[Samples, Samples]:
+    """Random views of the training years, and the central crops of the validation years."""
+    normalization = dataset.normalization(fold.train)
+    days = architecture(settings.arch).days
+    training, validation = dataset.fires(fold.train), dataset.fires(fold.validation)
+    for fire in (*training, *validation):
+        if problem := too_small(fire, settings.crop):
+            raise DataError(problem)
+    samples = partial(Samples, days=days, features=settings.features, normalization=normalization, crop=settings.crop)
+    views = samples(training, augment=True, seed=draw_seed(settings.seed, fold.number))
+    if not views:
+        raise DataError(
+            f"training years {', '.join(map(str, fold.train))}: no fire has {days + 1} consecutive days, which one "
+            f"sample of {settings.arch} needs; add longer fires, or choose another --arch"
+        )
+    return views, samples(validation)
+
+
+def _finished(path: Path, key: str, dataset: Dataset, fold: Fold) -> MemberResult:
+    """The member in `path`, if it is the one that was asked for."""
+    info = read_info(path)
+    if info.training_key != key:
+        other_data = info.dataset_fingerprint != _fingerprint(dataset, fold)
+        how = "on other data" if other_data else "with other settings or for another fold"
+        raise ConfigError(
+            f"{path}: holds a member that was trained {how}; remove the file to train it again, or name another folder"
+        )
+    resume_file(path).unlink(missing_ok=True)  # left by a kill after the checkpoint was written
+    return MemberResult(path, info, [], None, trained=False)
+
+
+def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> CheckpointInfo:
+    fold, normalization = task.fold, dataset.normalization(task.fold.train)
+    return CheckpointInfo(
+        arch=spec.arch,
+        channels=spec.channels,
+        width=spec.width,
+        fold=fold.number,
+        train_years=fold.train,
+        val_years=fold.validation,
+        test_years=fold.test,
+        features=task.settings.features,
+        mean=normalization.mean,
+        std=normalization.std,
+        val_ap=val_ap,
+        dataset_fingerprint=_fingerprint(dataset, fold),
+        code_version=__version__,
+        training_key=task.key,
+    )
+
+
+def _fingerprint(dataset: Dataset, fold: Fold) -> str:
+    return dataset.fingerprint((*fold.train, *fold.validation))
+
+
+def _diverged(fold: Fold, epoch: int, lr: float) -> FcerError:
+    return FcerError(
+        f"fold {fold.number}: the loss is no longer finite in epoch {epoch} at a learning rate of {lr:.3g}; "
+        "start again with a lower --member-lr"
+    )
+
+
+def _bar(task: _Task, epochs_done: int) -> "tqdm[Any]":
+    """Batches of all epochs, for the main process's terminal only."""
+    batches = len(epoch_batches(range(len(task.training)), task.settings.batch_size))
+    return tqdm(
+        total=task.settings.epochs * batches,
+        initial=epochs_done * batches,
+        desc=f"fold {task.fold.number}",
+        unit="batch",
+        disable=None if task.world.is_main else True,
+    )
