@@ -17,11 +17,14 @@ ROOT = Path(__file__).parent.parent
 PROJECT = yaml.safe_load((ROOT / "mlproject").read_text())
 ENTRY_POINTS = PROJECT["entry_points"]
 TINY = {
-    "years": "2018",
-    "fires_per_year": "1",
+    "fires_per_year": "2",
     "image_size": "32,36",
-    "fire_days": "6 6",
+    "fire_days": "7 7",
     "crop": "32",
+    "width": "0.0625",
+    "member_epochs": "1",
+    "member_batch_size": "4",
+    "bootstrap": "10",
 }
 
 
@@ -72,8 +75,10 @@ def test_mlflow_run(name: str, tmp_path: Path):
         [*call, "--experiment-name", "fcer"], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert "work/synthetic-" in done.stdout
+    assert f"{tmp_path}/work/" in done.stdout
     client = mlflow.MlflowClient(environment["MLFLOW_TRACKING_URI"])
-    (run,) = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
-    assert run.info.status == "FINISHED"
-    assert run.data.params["fires_per_year"] == "1"
+    runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    (own,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
+    assert own.data.tags["mlflow.project.entryPoint"] == name
+    assert own.data.params["fires_per_year"] == "2"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+from tests.benchmarks.timing import seconds, show
 
 from fcer.data.augmentation import angle_positions, draw_view, turn
 from fcer.data.catalog import open_catalog
@@ -12,7 +13,6 @@ from fcer.data.channels import feature_indices
 from fcer.data.normalization import released
 from fcer.data.samples import Samples, preprocess
 from fcer.data.synthetic import Recipe, synthesize
-from tests.benchmarks.timing import seconds, show
 
 DAYS, CROP = 5, 128
 
