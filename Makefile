@@ -19,9 +19,9 @@ $(VENV)/.lock-dev: $(VENV)/.lock requirements-dev.txt
 	$(BIN)/pip install --quiet --requirement requirements-dev.txt
 	@touch $@
 
-demo: $(VENV)/.lock  ## a first run on synthetic fires, tracked by MLflow
-	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . -e synthesize --env-manager local --experiment-name fcer
-	@echo "Next: make ui, then open http://127.0.0.1:5000"
+demo: $(VENV)/.lock  ## an ensemble on synthetic fires, trained and evaluated, tracked by MLflow
+	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . -e evaluate --env-manager local --experiment-name fcer
+	@echo "Results: work/results. Next: make ui, then open http://127.0.0.1:5000"
 
 test: $(VENV)/.lock-dev  ## the whole test suite
 	$(BIN)/python -m pytest
