@@ -1,7 +1,10 @@
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 import fcer
@@ -11,9 +14,12 @@ ROOT = Path(__file__).parent.parent
 TINY = ("--years", "2018", "--fires-per-year", "1", "--image-size", "32", "36", "--fire-days", "6", "6")
 
 
-def test_help_lists_every_command_and_each_teaches_with_an_example(capsys: pytest.CaptureFixture[str]):
+def test_help_lists_every_command_and_each_teaches_with_an_example(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
     from fcer.cli import main
 
+    monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit):
         main(["--help"])
     everything = capsys.readouterr().out
@@ -126,3 +132,18 @@ def test_quiet_when_not_a_terminal(tmp_path: Path):
     call = [sys.executable, "-m", "fcer", "synthesize", *TINY]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_command_that_is_told_to_end_takes_its_workers_along(tmp_path: Path):
+    call = [sys.executable, "-m", "fcer", "synthesize", "--fires-per-year", "50", "--workers", "2"]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        process = subprocess.Popen(call, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        deadline = time.monotonic() + 60
+        while len(children := psutil.Process(process.pid).children()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        if number == signal.SIGTERM:
+            assert (process.returncode, err) == (1, "fcer: stopped; the same command goes on from what is complete\n")
+        _, alive = psutil.wait_procs(children, timeout=30)
+        assert not alive

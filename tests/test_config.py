@@ -45,13 +45,22 @@ def test_defaults_then_file_then_flags(written):
         ("seed:", "seed is None, but should be a whole number"),
         ("seed: -1", "seed is -1, but should be at least 0"),
         ("geotiff: 1", "geotiff is 1, but should be true or false"),
-        ("years: 2018", "years is 2018, but should be a list of whole numbers"),
+        ("years: 2018", "years is 2018, but should be a list, each item a whole number"),
         ("years: []", "years is []: name at least one year"),
         ("years: [2018, 2018]", "years is [2018, 2018]: name each year once"),
         ("image_size: [200, 100]", "image_size is [200, 100]: give two numbers, the smaller one first"),
         ("image_size: [16, 100]", "image_size is 16, but should be at least 32"),
-        ("features: 3", "features is 3, but should be a name or a list of whole numbers"),
+        ("features: 3", "features is 3, but should be a name or a list, each item a whole number"),
         ("work: ''", "work is '', but should be a path"),
+        ("years: [12]", "years is 12, but should be at least 1000"),
+        ("crop: 100", "crop is 100: not a multiple of 32, which the backbones need; try 96"),
+        ("features: veg", "features is 'veg': use vegetation, multi, all or a list of indices from 0 to 39"),
+        ("features: [40]", "features is 40, but should be at most 39"),
+        ("anchor: near", "anchor is 'near': give px from 0 on, metres such as 1500m, or auto"),
+        ("radii: [1, far]", "radii is [1, 'far']: give px from 0 on, metres such as 1500m, or full"),
+        ("arch: utae", "arch is 'utae', but should be one of utae_t5, unet_t5, unet_t1; did you mean utae_t5?"),
+        ("year: some", "year is 'some': give a year, or all"),
+        ("member_lr: 1e-3", "member_lr is '1e-3', but should be a number; write 0.001 for 1e-3"),
     ],
 )
 def test_a_wrong_file_is_one_line_with_file_key_value_and_remedy(written, text: str, wrong: str):
@@ -78,8 +87,19 @@ def test_flags_are_read_as_yaml_would_be():
     assert sentence(seed="x") == "--seed: seed is 'x', but should be a whole number"
 
 
-def test_a_crop_must_fit_the_backbones():
-    assert sentence(crop="100") == "crop: 100 is not a multiple of 32, which the backbones need: try 128"
+def test_a_key_that_is_there_twice_is_an_error(written):
+    file = written("seed: 1\ncrop: 64\nseed: 2\n")
+    assert sentence(file) == f"{file}, line 3: not valid YAML (`seed` is there twice)"
+
+
+def test_a_study_that_names_nothing_is_the_demo():
+    demo = resolve(EXPERIMENTS / "demo.yaml").config
+    assert resolve(None, {"seed": "0"}, demo=True).config == demo
+    assert resolve(None, {}, demo=True).origins["crop"] == "demo"
+    for flags in ({"data": "somewhere"}, {"predictions": ["some.npz"]}):
+        assert resolve(None, flags, demo=True).config.crop == 128
+    assert resolve(EXPERIMENTS / "paper.yaml", {}, demo=True).config.width == 1
+    assert resolve(None, {}).config.crop == 128
 
 
 def test_what_is_shown_reads_back_as_the_same_configuration(written):

@@ -4,6 +4,7 @@ Only this module prints errors and decides exit codes: 0 done, 1 failed, 2 bad u
 """
 
 import argparse
+import signal
 import sys
 import traceback
 import typing
@@ -26,11 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _warn_in_one_line()
     given = [_hyphens(word) for word in (sys.argv[1:] if arguments is None else arguments)]
     debug = "--debug" in given
+    # A scheduler that ends a job sends this: it is as good as Ctrl-C
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = vars(_parse(parser, given))
         name, action, file = options.pop("command"), options.pop("action", None), options.pop("config")
         options.pop("debug")
-        resolved = resolve(file, {key: value for key, value in options.items() if value is not None})
+        flags = {key: value for key, value in options.items() if value is not None}
+        resolved = resolve(file, flags, demo=name in COMMANDS and COMMANDS[name].demo)
         if action == "show":
             print(to_yaml(resolved), end="")
         else:

@@ -7,6 +7,7 @@ One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on
 import dataclasses
 import difflib
 import math
+import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,6 +44,36 @@ def _years(value: Sequence[int]) -> str | None:
     return None if len(set(value)) == len(value) else "name each year once"
 
 
+def _crop(value: int) -> str | None:
+    return (
+        f"not a multiple of 32, which the backbones need; try {max(32, 32 * round(value / 32))}" if value % 32 else None
+    )
+
+
+def _features(value: str | Sequence[int]) -> str | None:
+    if isinstance(value, str):
+        return None if value in _FEATURE_SETS else f"use {', '.join(_FEATURE_SETS)} or a list of indices from 0 to 39"
+    return None if value and len(set(value)) == len(value) else "name one index at least, and each once"
+
+
+def _radius(value: float | str, words: Sequence[str]) -> str | None:
+    metres = isinstance(value, str) and re.fullmatch(r"\d+(\.\d*)?(m|px)?", value)
+    if isinstance(value, float) or metres or value in words:
+        return None
+    return f"give px from 0 on, metres such as 1500m, or {words[0]}"
+
+
+def _anchor(value: float | str) -> str | None:
+    return _radius(value, ["auto"])
+
+
+def _radii(value: Sequence[float | str]) -> str | None:
+    return next((wrong for radius in value if (wrong := _radius(radius, ["full"]))), None)
+
+
+_FEATURE_SETS = ("vegetation", "multi", "all")
+
+
 def _year_or_all(value: int | str) -> str | None:
     return None if isinstance(value, int) or value == "all" else "give a year, or all"
 
@@ -68,7 +99,7 @@ class Config:
     # Which experiment
     year: int | str = _option(2021, "test year, or all", check=_year_or_all)
     fold: int | None = _option(None, "one fold instead of the three fair ones of the test year", low=0, high=11)
-    arch: str = _option("utae_t5", "backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
+    arch: str = _option("utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
     width: float = _option(1.0, "factor on the backbone's channels, for small ones", low=0.0625, high=1)
     normalization: str = _option(
         "member",
@@ -82,12 +113,12 @@ class Config:
     )
 
     # Training of members
-    member_epochs: int = _option(50, "epochs at most", low=1)
+    member_epochs: int = _option(50, "epochs of training at most", low=1)
     member_patience: int = _option(10, "epochs without better validation AP before training stops", low=1)
     member_lr: float = _option(0.001, "learning rate of AdamW", low=1e-9)
     member_weight_decay: float = _option(0.01, "weight decay of AdamW", low=0)
     member_batch_size: int = _option(16, "samples in a batch", low=1)
-    member_schedule: str = _option("cosine", "of the learning rate", choices=("cosine", "plateau"))
+    member_schedule: str = _option("cosine", "how the learning rate falls", choices=("cosine", "plateau"))
     pos_weight: float = _option(5.0, "weight of fire pixels in the loss", low=1e-9)
     clip_norm: float = _option(1.0, "largest norm of the gradient", low=1e-9)
 
@@ -95,8 +126,11 @@ class Config:
     features: str | tuple[int, ...] = _option(
         "vegetation",
         "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
+        low=0,
+        high=39,
+        check=_features,
     )
-    crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32)
+    crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32, check=_crop)
 
     # Evaluation
     predictions: tuple[Path, ...] = _option(
@@ -106,20 +140,30 @@ class Config:
         None, "method whose errors all uncertainties are to find; none: student where there is one, else the first"
     )
     anchor: float | str = _option(
-        4.0, "radius of tests and summaries: px, metres (1500m), or auto (the ensemble's mean ASD)", low=0
+        4.0,
+        "radius of tests and summaries: px, metres (1500m), or auto (the ensemble's mean ASD)",
+        low=0,
+        check=_anchor,
     )
     radii: tuple[float | str, ...] = _option(
-        tuple(map(float, range(11))), "radii of the sweep: px or metres (1500m); the full image is added", low=0
+        tuple(map(float, range(11))),
+        "radii of the sweep: px or metres (1500m); the full image is added",
+        low=0,
+        check=_radii,
     )
     bootstrap: int = _option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
 
     # Synthetic fires
-    years: tuple[int, ...] = _option((2018, 2019, 2020, 2021), "years to make fires for", check=_years)
+    years: tuple[int, ...] = _option(
+        (2018, 2019, 2020, 2021), "years to make fires for", low=1000, high=9999, check=_years
+    )
     fires_per_year: int = _option(6, "synthetic fires of each year", low=1)
     image_size: tuple[int, ...] = _option(
-        (136, 176), "smallest and largest side of a synthetic image in px", low=32, check=_ordered
+        (136, 176), "smallest and largest side of a synthetic image in px", low=32, high=10_000, check=_ordered
     )
-    fire_days: tuple[int, ...] = _option((8, 12), "shortest and longest synthetic fire in days", low=2, check=_ordered)
+    fire_days: tuple[int, ...] = _option(
+        (8, 12), "shortest and longest synthetic fire in days", low=2, high=200, check=_ordered
+    )
     geotiff: bool = _option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
 
     # How the work is done
@@ -127,9 +171,21 @@ class Config:
     device: str = _option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
     workers: int = _option(0, "processes that work side by side; 0: one for each core", low=0)
 
-    def __post_init__(self) -> None:
-        if self.crop % 32:
-            raise ConfigError(f"crop: {self.crop} is not a multiple of 32, which the backbones need: try 128")
+
+DEMO: Mapping[str, Any] = {
+    "fires_per_year": 8,
+    "image_size": (80, 112),
+    "fire_days": (9, 13),
+    "crop": 64,
+    "width": 0.125,
+    "member_epochs": 12,
+    "member_patience": 6,
+    "member_lr": 0.01,
+    "member_batch_size": 4,
+    "pos_weight": 10.0,
+}
+"""Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
+configuration is this one."""
 
 
 class Resolved(NamedTuple):
@@ -144,15 +200,24 @@ def fields() -> dict[str, dataclasses.Field[Any]]:
     return {f.name: f for f in dataclasses.fields(Config)}
 
 
-def resolve(file: Path | None = None, flags: Mapping[str, str | Sequence[str]] | None = None) -> Resolved:
-    """Defaults, overridden by the YAML `file`, overridden by `flags` (texts, as typed)."""
+def resolve(
+    file: Path | None = None, flags: Mapping[str, str | Sequence[str]] | None = None, *, demo: bool = False
+) -> Resolved:
+    """Defaults, overridden by the YAML `file`, overridden by `flags` (texts, as typed).
+
+    With `demo`, the demo's settings stand in for a file where neither that nor data is named.
+    """
+    flags = flags or {}
     values: dict[str, Any] = {}
     origins = dict.fromkeys(fields(), "default")
+    if demo and file is None and not {"data", "source", "predictions"} & flags.keys():
+        values.update(DEMO)
+        origins.update(dict.fromkeys(DEMO, "demo"))
     if file is not None:
         for key, value in _read_yaml(file).items():
             values[key] = _checked(key, value, str(file))
             origins[key] = str(file)
-    for key, text in (flags or {}).items():
+    for key, text in flags.items():
         flag = "--" + key.replace("_", "-")
         values[key] = _checked(key, _from_text(key, text), flag)
         origins[key] = flag
@@ -213,12 +278,14 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.load(file.read_text(encoding="utf-8"), _loader())
     except FileNotFoundError:
         near = ", ".join(sorted(str(p) for p in Path("experiments").glob("*.yaml")))
         raise ConfigError(f"{file}: no such file" + (f"; there are {near}" if near else "")) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read ({error})") from None
+    except ValueError as error:
+        raise ConfigError(f"{file}: a value cannot be read ({error})") from None
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
@@ -232,6 +299,23 @@ def _read_yaml(file: Path) -> dict[str, Any]:
             hint = nearest(str(key), fields(), "`")
             raise ConfigError(f"{file}: unknown key `{key}`{hint or '; `fcer config show` lists all'}")
     return content
+
+
+def _loader() -> Any:
+    """PyYAML's safe loader, but a key that is there twice is an error, not a silent loss of the first."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for k, key in enumerate(keys):
+                if key in keys[:k]:
+                    raise yaml.MarkedYAMLError(
+                        problem=f"`{key}` is there twice", problem_mark=node.value[k][0].start_mark
+                    )
+            return super().construct_mapping(node, deep)
+
+    return Loader
 
 
 def nearest(word: str, known: Iterable[str], quote: str = "") -> str:
@@ -283,7 +367,8 @@ def _checked(key: str, value: Any, origin: str) -> Any:
     """The value in its field's type, or an error that names origin, key, value and remedy."""
     converted = _first_fit(value, kinds(key))
     if converted is _WRONG:
-        raise ConfigError(f"{origin}: {key} is {value!r}, but should be {_describe(key)}")
+        hint = "; write 0.001 for 1e-3" if isinstance(value, str) and isinstance(_scalar(value), float) else ""
+        raise ConfigError(f"{origin}: {key} is {value!r}, but should be {_describe(key)}{hint}")
     meta = fields()[key].metadata
     if meta["choices"] and converted not in meta["choices"]:
         hint = nearest(str(converted), meta["choices"])

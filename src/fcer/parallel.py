@@ -1,6 +1,8 @@
 """Independent pieces of work, side by side, with one progress bar."""
 
+import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -24,16 +26,16 @@ def map_tasks(
 
     The first exception stops what has not begun and is raised. Results must not depend on the order.
     """
-    workers = min(workers or os.cpu_count() or 1, len(tasks))
+    workers = min(workers or _cores(), len(tasks))
     with tqdm(total=len(tasks), desc=label, unit="fire", disable=None) as bar:
         if workers <= 1:
             for task in tasks:
                 yield task, function(task)
                 bar.update()
             return
-        with ProcessPoolExecutor(workers) as pool:
-            pending: dict[Future[Result], Task] = {pool.submit(function, task): task for task in tasks}
+        with ProcessPoolExecutor(workers, initializer=_end_with_parent) as pool:
             try:
+                pending: dict[Future[Result], Task] = {pool.submit(function, task): task for task in tasks}
                 for future in as_completed(pending):
                     yield pending[future], future.result()
                     bar.update()
@@ -44,3 +46,20 @@ def map_tasks(
                 ) from None
             finally:
                 pool.shutdown(cancel_futures=True)
+
+
+def _cores() -> int:
+    """Those that this process may use, which in a container are often fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _end_with_parent() -> None:
+    """Workers wait for work for ever: one whose parent was killed must end by itself."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -26,8 +26,8 @@ def plainly(samples: Samples, index: int) -> tuple[np.ndarray, np.ndarray]:
     view = draw_view(np.random.default_rng((samples.seed, samples.epoch, index)), active[-1], active[:-1], CROP)
     rows, columns = slice(view.top, view.top + CROP), slice(view.left, view.left + CROP)
     raw = turn(days[:DAYS, :, rows, columns], view, angle_positions(range(23)))
-    x = preprocess(raw, range(23), range(40), samples.normalization)
-    return x[:, list(samples.features)], turn(active[-1, rows, columns].astype(np.float32), view) > 0
+    x = preprocess(raw, range(23), samples.features, samples.normalization)
+    return x, turn(active[-1, rows, columns].astype(np.float32), view) > 0
 
 
 def main() -> None:

@@ -105,7 +105,33 @@ def small_image(path: Path) -> str:
     return f"{path}: the image is 40 x 31 px, smaller than the crop of 32; choose a smaller --crop"
 
 
+def a_folder(path: Path) -> str:
+    path.mkdir()
+    return f"{path}: this is a folder with a file's name; remove it"
+
+
+def empty_dataset(path: Path) -> str:
+    with h5py.File(path, "w") as file:
+        file["data"] = h5py.Empty("f4")
+    return f"{path}: `data` is float32 (), but should be numbers (days, 23, height, width)"
+
+
+def damaged_chunk(path: Path) -> str:
+    """The header is fine; what it points to is not, which only reading can tell."""
+    with h5py.File(path, "w") as file:
+        values = fire_days(7, 40, 44, 0.2)
+        dataset = file.create_dataset("data", data=values, chunks=(1, 23, 40, 44), compression="gzip")
+        offset = dataset.id.get_chunk_info(3).byte_offset
+    with path.open("r+b") as file:
+        file.seek(offset + 500)
+        file.write(bytes(2000))
+    return f"{path}: the HDF5 file is truncated or damaged ({path.stat().st_size} bytes); copy or convert it again"
+
+
 BREAKAGES = [
+    a_folder,
+    empty_dataset,
+    damaged_chunk,
     truncated,
     empty_file,
     no_hdf5,
@@ -128,13 +154,14 @@ def test_a_broken_fire_is_named_and_left_out(root: Path, fcer_main, break_fire: 
 
     with pytest.warns(FcerWarning) as warned:
         dataset = open_dataset(root, [2018, 2019], features=VEGETATION, crop=32, cache=root / "cache", workers=1)
-    assert [str(w.message) for w in warned] == [f"left out: {sentence}"]
-    assert dataset.left_out == (sentence,)
+    assert [str(w.message) for w in warned] == [f"left out: {problem}" for problem in dataset.left_out]
+    (problem,) = dataset.left_out
+    assert problem.startswith(sentence)
     assert [fire.label for fire in dataset.fires([2018, 2019])] == ["2018/fire_good.hdf5", "2019/fire_good.hdf5"]
 
     code, out, _ = fcer_main("inspect", "--data", root, "--crop", "32")
     assert code == 0
-    assert f"cannot be used (1):\n  {sentence}\n" in out
+    assert f"cannot be used (1):\n  {problem}\n" in out
 
 
 @contextmanager
@@ -176,7 +203,7 @@ def test_a_missing_day_costs_only_the_samples_that_span_it(root: Path, fcer_main
     assert open_hdf5(path).first_days(1) == [0, 1, 3, 4, 5, 6, 7, 8]
     _, out, _ = fcer_main("inspect", "--data", root, "--crop", "32")
     assert (
-        f"partly used (1):\n  {path}: a day is missing between 2018-07-03 and 2018-07-05; "
+        f"partly used (1):\n  {path}: days are missing between 2018-07-03 and 2018-07-05; "
         "3 of its samples (t=5) would span a gap and are left out\n"
     ) in out + "\n"
 
@@ -254,6 +281,66 @@ def test_a_geotiff_with_other_bands_or_another_size(tif_fire: Path):
     with rasterio.open(tif, "w", **(profile | {"height": 7, "width": 9})) as image:
         image.write(bands[:, :7, :9])
     assert sentence_of(tif_fire).startswith(f"{tif_fire}: its days differ in size ([(7, 9), (")
+
+
+def test_previews_and_second_copies_are_no_days(tif_fire: Path):
+    before = open_geotiff(tif_fire)
+    for name in ("preview.tif", f"{before.tifs[0].stem} (1).tif", "2018-13-45.tif"):
+        shutil.copy(before.tifs[0], tif_fire / name)
+    assert (open_geotiff(tif_fire).tifs, open_geotiff(tif_fire).dates) == (before.tifs, before.dates)
+
+
+def test_days_at_different_places(tif_fire: Path):
+    import rasterio
+
+    with rasterio.open(sorted(tif_fire.glob("*.tif"))[1], "r+") as image:
+        image.transform = rasterio.Affine(375, 0, 0, 0, -375, 0)
+    assert sentence_of(tif_fire) == f"{tif_fire}: its days lie at different places on earth; download the fire again"
+
+
+def test_a_coordinate_system_that_is_not_the_earth_s(tif_fire: Path):
+    import rasterio
+
+    local = 'LOCAL_CS["somewhere",UNIT["metre",1]]'
+    for tif in tif_fire.glob("*.tif"):
+        with rasterio.open(tif, "r+") as image:
+            image.crs = rasterio.crs.CRS.from_wkt(local)
+    assert open_geotiff(tif_fire).lnglat is None
+
+
+def test_a_geotiff_damaged_inside_does_not_stop_inspect(tif_fire: Path, root: Path, fcer_main):
+    tif = sorted(tif_fire.glob("*.tif"))[1]
+    content = bytearray(tif.read_bytes())
+    content[len(content) // 3 : len(content) // 3 + 30_000] = bytes(30_000)
+    tif.write_bytes(content)
+    code, out, _ = fcer_main("inspect", "--data", root, "--crop", "32")
+    assert code == 0
+    assert f"{tif}: the GeoTIFF is truncated or damaged; download it again" in out
+    assert "2019      1" in out
+
+
+@pytest.mark.parametrize("name", ["year", "lnglat", "transform", "crs", "img_dates"])
+@pytest.mark.parametrize("value", [[2018], "unknown", float("nan"), b"\xff\xfe", h5py.Empty("f4")], ids=repr)
+def test_odd_attributes_end_in_a_fire_or_in_a_sentence(root: Path, name: str, value: object):
+    path = root / "2018" / "fire_odd.hdf5"
+    write_hdf5_like_released(path, fire_days(7, 40, 44, 0.2))
+    with h5py.File(path, "r+") as file:
+        file["data"].attrs["crs"], file["data"].attrs["transform"] = PLACE.crs, PLACE.transform
+        file["data"].attrs[name] = value
+    catalog = open_catalog(root)
+    assert len(catalog.fires) + len(catalog.problems) == 3
+    assert all(str(path) in problem for problem in catalog.problems)
+
+
+def test_no_more_than_some_files_stay_open(root: Path):
+    import psutil
+
+    for k in range(200):
+        write_hdf5_like_released(root / "2018" / f"fire_{k}.hdf5", fire_days(2, 4, 4, 0.2))
+    before = psutil.Process().num_fds()
+    for fire in open_catalog(root).fires:
+        fire.read(slice(0, 1), (0,))
+    assert psutil.Process().num_fds() - before <= 130
 
 
 def test_a_folder_without_days(tmp_path: Path):

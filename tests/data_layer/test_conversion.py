@@ -68,6 +68,8 @@ def test_what_is_there_is_not_converted_again_but_new_days_are(source: Path, tmp
     done = convert(source, tmp_path / "out", workers=1)
     assert (done.converted, done.present) == (1, 3)
     assert open_hdf5(tmp_path / "out" / "2018" / f"{fire.name}.hdf5").days == len(days) - 1
+    shutil.copyfile(days[1], days[0])  # same names and size, other content
+    assert convert(source, tmp_path / "out", workers=1).converted == 1
 
 
 def test_a_broken_fire_does_not_stop_the_rest(source: Path, fcer_main):

@@ -16,6 +16,7 @@ from fcer.data.fire import EVERYWHERE, Fire, channel_runs
 from fcer.data.hdf5 import open_hdf5
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples, central_crop, preprocess
+from fcer.errors import DataError
 from golden_fires import fire_days, write_hdf5_like_released
 
 VEGETATION = feature_indices("vegetation")
@@ -34,7 +35,7 @@ class PaperFire(Fire):
 
 def paper_fire(year: int, name: str, days: int, missing: set[int] = frozenset()) -> PaperFire:
     kept = [date(year, 6, 1) + timedelta(days=k) for k in range(days + len(missing)) if k not in missing]
-    return PaperFire(Path(f"{year}/{name}"), year, name, len(kept), 10, 10, tuple(kept))
+    return PaperFire(Path(f"{year}/{name}"), year, name, len(kept), 128, 128, tuple(kept))
 
 
 def samples(fires, days=5, **options) -> Samples:
@@ -137,6 +138,12 @@ def test_only_the_window_and_the_needed_channels_are_read(small_fires: Path, mon
     assert asked == [([0, 1, 2, 3, 4, 22], 32, 32), ([ACTIVE_FIRE], 32, 32)]
 
 
+def test_an_image_smaller_than_the_crop_is_an_error(small_fires: Path):
+    fire = open_catalog(small_fires).fires[0]
+    with pytest.raises(DataError, match=f"{fire.height} x {fire.width} px, smaller than the crop of 128"):
+        samples([fire])
+
+
 def test_whole_images_without_a_crop(small_fires: Path):
     fire = open_catalog(small_fires).fires[0]
     assert samples([fire], crop=None)[0].x.shape == (5, 7, fire.height, fire.width)
@@ -151,7 +158,7 @@ def test_views_depend_on_seed_epoch_and_index_alone(small_fires: Path):
         return drawn[index].x
 
     np.testing.assert_array_equal(x_of(0, 0), x_of(0, 0))
-    np.testing.assert_array_equal(x_of(0, 0, -1), x_of(0, 0, len(samples(fires)) - 1))
+    np.testing.assert_array_equal(x_of(0, 0, -1), x_of(0, 0, len(samples(fires, crop=32)) - 1))
     assert any(not np.array_equal(x_of(0, 0), x_of(0, epoch)) for epoch in (1, 2, 3))
     assert any(not np.array_equal(x_of(0, 0), x_of(seed, 0)) for seed in (1, 2, 3))
 

@@ -176,7 +176,7 @@ def test_a_member_learns(tiny, path):
     prevalence = np.mean([sample.y for sample in validation])
     assert result.info.val_ap > 2 * prevalence
     assert result.info.val_ap > persistence_ap(validation)
-    assert result.records[-1].train_loss < 0.5 * result.records[0].train_loss
+    assert result.records[-1].train_loss < 0.7 * result.records[0].train_loss
 
 
 def test_a_finished_member_is_not_trained_again(tiny, path, monkeypatch):

@@ -22,8 +22,8 @@ class Command:
     example: str
     options: tuple[str, ...]
     """The keys of the configuration that it uses, each an option of the command line."""
-    project: bool = True
-    """Whether MLflow runs it too: a command that only prints settings or help needs no run."""
+    demo: bool = False
+    """Whether it takes the demo's settings where neither data nor a configuration is named."""
 
     def run(self, resolved: Resolved) -> None:
         """Do the work."""
@@ -65,12 +65,14 @@ COMMANDS = {
             "say what a dataset holds and what in it is broken",
             "fcer inspect --data data/wsts --crop 128",
             ("data", "features", "crop", *_SYNTHETIC, "work", "workers"),
+            demo=True,
         ),
         Command(
             "train",
             "train the members of a test year's ensemble",
             "fcer train --data data/wsts --year 2021 --arch utae_t5 --checkpoints checkpoints/utae_t5",
             (*_EXPERIMENT, "fold", *_TRAINING, *_SYNTHETIC, "work", "workers"),
+            demo=True,
         ),
         Command(
             "evaluate",
@@ -91,6 +93,7 @@ COMMANDS = {
                 "work",
                 "workers",
             ),
+            demo=True,
         ),
     )
 }

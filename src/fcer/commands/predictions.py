@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from fcer.commands import settings_of
-from fcer.commands.study import central_samples, folds_of, open_data, test_years
+from fcer.commands.study import central_samples, open_data, test_years
 from fcer.commands.train import train_year
 from fcer.config import Config, Resolved, to_yaml
 from fcer.data.channels import feature_indices
+from fcer.data.folds import fair_folds
 from fcer.data.samples import Samples
 from fcer.models.ensemble import choose_backbone, selection_aps, write_ensemble_maps
 from fcer.models.members import Member, load_members
@@ -18,21 +19,19 @@ __all__ = ["predict_years"]
 def predict_years(resolved: Resolved, out: Path) -> list[Path]:
     """Write `predictions_YEAR.npz` for each test year, with members from checkpoints or trained now."""
     config = resolved.config
-    files = []
-    for year in test_years(config):
-        if config.checkpoints is not None:
-            members = load_members(
-                config.checkpoints, config.arch, folds_of(config, year), feature_indices(config.features)
-            )
-        else:
-            settings = settings_of(config, "train")
-            with tracked_run(f"train {year}", settings=settings, config=to_yaml(resolved)) as tracked:
-                members = train_year(config, year, tracked)
-        files.append(_predict_year(config, year, members, out / f"predictions_{year}.npz"))
-    return files
+    years = {year: out / f"predictions_{year}.npz" for year in test_years(config)}
+    if config.checkpoints is not None:
+        for year, path in years.items():
+            features = feature_indices(config.features)
+            _predict_year(config, year, load_members(config.checkpoints, config.arch, fair_folds(year), features), path)
+    else:
+        with tracked_run("evaluate", settings=settings_of(config, "evaluate"), config=to_yaml(resolved)) as tracked:
+            for year, path in years.items():
+                _predict_year(config, year, train_year(config, fair_folds(year), tracked), path)
+    return list(years.values())
 
 
-def _predict_year(config: Config, year: int, members: list[Member], path: Path) -> Path:
+def _predict_year(config: Config, year: int, members: list[Member], path: Path) -> None:
     def validation(member: Member) -> Samples:
         return central_samples(config, open_data(config, member.fold.validation), member.fold.validation)
 
@@ -42,4 +41,3 @@ def _predict_year(config: Config, year: int, members: list[Member], path: Path) 
     shared = backbone.normalization if config.normalization == "backbone" else None
     write_ensemble_maps(path, members, samples, year, shared=shared)
     print("student: left out, since no head was given")
-    return path

@@ -10,24 +10,17 @@ from fcer.commands.synthesize import synthetic_data
 from fcer.config import Config
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset, open_dataset
-from fcer.data.folds import WSTS, Fold, fair_folds
+from fcer.data.folds import WSTS
 from fcer.data.samples import TEST_LEADING_DAYS, Samples
 from fcer.models.backbones import architecture
 from fcer.training import MemberSettings
 
-__all__ = ["central_samples", "checkpoint_folder", "folds_of", "member_settings", "open_data", "test_years"]
+__all__ = ["central_samples", "checkpoint_folder", "member_settings", "open_data", "test_years"]
 
 
 def test_years(config: Config) -> list[int]:
     """The years that are tested on."""
-    if config.fold is not None:
-        return [_fold(config.fold).test[0]]
     return sorted({fold.test[0] for fold in WSTS}) if config.year == "all" else [int(config.year)]
-
-
-def folds_of(config: Config, year: int) -> tuple[Fold, ...]:
-    """The one fold that was named, or the three that make the fair teacher of `year`."""
-    return (_fold(config.fold),) if config.fold is not None else fair_folds(year)
 
 
 def open_data(config: Config, years: Sequence[int]) -> Dataset:
@@ -83,7 +76,3 @@ def central_samples(config: Config, dataset: Dataset, years: Sequence[int]) -> S
         crop=config.crop,
         leading=TEST_LEADING_DAYS,
     )
-
-
-def _fold(number: int) -> Fold:
-    return WSTS[number]

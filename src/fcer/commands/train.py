@@ -6,10 +6,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from fcer.commands import settings_of
-from fcer.commands.study import central_samples, checkpoint_folder, folds_of, member_settings, open_data, test_years
+from fcer.commands.study import central_samples, checkpoint_folder, member_settings, open_data, test_years
 from fcer.config import Config, Resolved, to_yaml
 from fcer.data.dataset import Dataset
-from fcer.data.folds import Fold
+from fcer.data.folds import WSTS, Fold, fair_folds
+from fcer.errors import ConfigError
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
 from fcer.tracking import TrackedRun, tracked_run
@@ -21,27 +22,40 @@ __all__ = ["run", "train_year"]
 def run(resolved: Resolved) -> None:
     """Train what is missing, year by year, and compare it with persistence."""
     config = resolved.config
+    asked = _asked_folds(resolved)
     if not World.from_environment().is_main:
         # One of several processes of torchrun: it works along, and the first one speaks
-        for year in test_years(config):
-            _train_folds(config, year, None)
+        for folds in asked:
+            _train_folds(config, folds, None)
         return
     with tracked_run("train", settings=settings_of(config, "train"), config=to_yaml(resolved)) as tracked:
-        for year in test_years(config):
-            train_year(config, year, tracked)
+        for folds in asked:
+            train_year(config, folds, tracked)
     print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
-def train_year(config: Config, year: int, tracked: TrackedRun) -> list[Member]:
-    """The members whose fair test year is `year`, trained where they are not there yet."""
-    dataset, folder = _train_folds(config, year, tracked)
-    members = load_members(folder, config.arch, folds_of(config, year), member_settings(config).features)
-    _compare(config, dataset, year, members, tracked)
+def train_year(config: Config, folds: Sequence[Fold], tracked: TrackedRun) -> list[Member]:
+    """The members of folds with one test year, trained where they are not there yet."""
+    dataset, folder = _train_folds(config, folds, tracked)
+    members = load_members(folder, config.arch, folds, member_settings(config).features)
+    _compare(config, dataset, folds[0].test[0], members, tracked)
     return members
 
 
-def _train_folds(config: Config, year: int, tracked: TrackedRun | None) -> tuple[Dataset, Path]:
-    folds = folds_of(config, year)
+def _asked_folds(resolved: Resolved) -> list[tuple[Fold, ...]]:
+    """The one fold that was named, or those that make the fair teacher of each test year."""
+    config = resolved.config
+    if config.fold is None:
+        return [fair_folds(year) for year in test_years(config)]
+    fold = WSTS[config.fold]
+    if resolved.origins["year"].startswith("--") and config.year not in fold.test:
+        raise ConfigError(
+            f"fold: fold {config.fold} tests on {fold.test[0]}, not on {config.year}; name one of the two"
+        )
+    return [(fold,)]
+
+
+def _train_folds(config: Config, folds: Sequence[Fold], tracked: TrackedRun | None) -> tuple[Dataset, Path]:
     dataset = open_data(config, [y for fold in folds for y in (*fold.train, *fold.validation, *fold.test)])
     folder = checkpoint_folder(config, dataset)
     for fold in folds:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fcer.data.fire import Fire
-from fcer.data.geotiff import day_files, open_geotiff
+from fcer.data.geotiff import open_geotiff
 from fcer.data.hdf5 import open_hdf5
 from fcer.errors import DataError, FcerWarning
 
@@ -35,10 +35,16 @@ class Catalog:
 
 def open_catalog(root: Path, years: Sequence[int] | None = None) -> Catalog:
     """Open every fire of `years` (all there are) below `root`, in either form; broken ones become problems."""
+    there = find_years(root)
     fires: list[Fire] = []
     problems: list[str] = []
-    for year in years if years is not None else find_years(root):
-        for path, open_fire in _entries(root / str(year)):
+    for year in there if years is None else years:
+        try:
+            entries = _entries(root / str(year))
+        except PermissionError:
+            problems.append(f"{root / str(year)}: no permission to read it; run chmod +rx on it or ask its owner")
+            continue
+        for path, open_fire in entries:
             try:
                 fires.append(open_fire(path))
             except DataError as error:
@@ -67,11 +73,11 @@ def _entries(folder: Path) -> list[tuple[Path, Callable[[Path], Fire]]]:
     if not folder.is_dir():
         return []
     entries: dict[str, tuple[Path, Callable[[Path], Fire]]] = {}
-    for path in folder.iterdir():
+    for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
-        if path.suffix in (".hdf5", ".h5"):
+        if path.suffix.lower() in (".hdf5", ".h5"):
             entries[path.stem] = (path, open_hdf5)
-        elif path.is_dir() and day_files(path):
+        elif path.is_dir():
             entries.setdefault(path.name, (path, open_geotiff))
     return [entries[name] for name in sorted(entries)]

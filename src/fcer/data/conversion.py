@@ -1,5 +1,6 @@
 """The GeoTIFF release, one fire a folder, into one HDF5 file a fire: far faster to read."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from fcer.data.catalog import find_years
 from fcer.data.channels import CHANNELS
-from fcer.data.geotiff import GeoTIFFFire, day_files, open_geotiff
+from fcer.data.geotiff import GeoTIFFFire, open_geotiff
 from fcer.data.hdf5 import open_hdf5, write_hdf5
 from fcer.errors import DataError
 from fcer.parallel import map_tasks
@@ -40,7 +41,7 @@ def convert(source: Path, out: Path, *, workers: int = 0) -> Conversion:
         folder
         for year in find_years(source)
         for folder in sorted((source / str(year)).iterdir())
-        if folder.is_dir() and day_files(folder)
+        if folder.is_dir() and not folder.name.startswith(".")
     ]
     if not folders:
         raise DataError(f"{source}: no fire in it; the GeoTIFF release has YEAR/fire_X/DATE.tif")
@@ -64,6 +65,7 @@ def _convert_fire(task: _Task) -> bool | str:
             dates=fire.dates,
             lnglat=fire.lnglat,
             place=fire.place,
+            source=_identity(fire),
         )
         return True
     except DataError as error:
@@ -71,17 +73,17 @@ def _convert_fire(task: _Task) -> bool | str:
 
 
 def _is_complete(target: Path, fire: GeoTIFFFire) -> bool:
-    """Whether `target` holds this fire's days: the release may have gained days since."""
+    """Whether `target` was converted from these very files: they may have been mended or gained days since."""
     try:
-        known = open_hdf5(target)
+        return open_hdf5(target).source == _identity(fire)
     except DataError:
         return False
-    return (known.days, known.height, known.width, known.dates) == (
-        fire.days,
-        fire.height,
-        fire.width,
-        fire.dates,
-    )
+
+
+def _identity(fire: GeoTIFFFire) -> str:
+    """What changes with the files: their names, sizes and dates."""
+    stats = [(tif.name, tif.stat().st_size, tif.stat().st_mtime_ns) for tif in fire.tifs]
+    return hashlib.sha256(repr(stats).encode()).hexdigest()
 
 
 def _days(fire: GeoTIFFFire) -> Iterator[NDArray[np.float32]]:

@@ -10,8 +10,9 @@ from fcer.data.fire import Fire
 from fcer.data.normalization import Normalization, computed
 from fcer.data.samples import too_small
 from fcer.data.survey import Survey, dataset_fingerprint, survey_fires
+from fcer.errors import DataError
 
-__all__ = ["Dataset", "open_dataset", "unusable"]
+__all__ = ["Dataset", "open_dataset", "usable_fires"]
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,29 @@ def open_dataset(
 ) -> Dataset:
     """Open the fires of `years`, leave out what cannot be used and warn of it, and survey the rest."""
     found = open_catalog(root, years)
-    surveys = survey_fires(found.fires, cache=cache, workers=workers)
-    reasons = {fire: unusable(fire, surveys[fire], features, crop) for fire in found.fires}
-    left_out = (*found.problems, *(reason for reason in reasons.values() if reason))
+    surveys, unusable = usable_fires(found.fires, features=features, crop=crop, cache=cache, workers=workers)
+    left_out = (*found.problems, *unusable)
     warn_of(left_out)
-    catalog = Catalog(root, tuple(fire for fire in found.fires if reasons[fire] is None), found.problems)
-    return Dataset(catalog, {fire: surveys[fire] for fire in catalog.fires}, left_out)
+    return Dataset(Catalog(root, tuple(surveys), found.problems), surveys, left_out)
 
 
-def unusable(fire: Fire, survey: Survey, features: Sequence[int], crop: int | None) -> str | None:
+def usable_fires(
+    fires: Sequence[Fire], *, features: Sequence[int], crop: int | None, cache: Path, workers: int = 0
+) -> tuple[dict[Fire, Survey], list[str]]:
+    """The surveys of the fires that can be used, and a sentence for each that cannot."""
+    usable: dict[Fire, Survey] = {}
+    problems = []
+    for fire, survey in survey_fires(fires, cache=cache, workers=workers).items():
+        if isinstance(survey, DataError):
+            problems.append(str(survey))
+        elif reason := _unusable(fire, survey, features, crop):
+            problems.append(reason)
+        else:
+            usable[fire] = survey
+    return usable, problems
+
+
+def _unusable(fire: Fire, survey: Survey, features: Sequence[int], crop: int | None) -> str | None:
     """Why a fire cannot be used with these features and this crop; None where it can."""
     needed = {raw_channel(feature) for feature in features}
     for channel in survey.empty_channels():

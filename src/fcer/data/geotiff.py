@@ -21,7 +21,7 @@ from fcer.files import atomic_path
 
 __all__ = ["GeoTIFFFire", "day_files", "open_geotiff", "write_geotiff"]
 
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})\.tif")
 
 
 @dataclass(eq=False)
@@ -56,8 +56,8 @@ class GeoTIFFFire(Fire):
 
 
 def day_files(folder: Path) -> list[Path]:
-    """The days of a fire's folder in order; other files in it, such as previews, are no days."""
-    return sorted(tif for tif in folder.glob("*.tif") if not tif.name.startswith("."))
+    """The days of a fire's folder in order; other files in it, such as previews and second copies, are no days."""
+    return sorted(tif for tif in folder.glob("*.tif") if _date(tif) is not None)
 
 
 def open_geotiff(folder: Path) -> GeoTIFFFire:
@@ -68,7 +68,7 @@ def open_geotiff(folder: Path) -> GeoTIFFFire:
         raise DataError(f"{folder}: holds no DATE.tif; remove the folder or download the fire again")
     if not folder.parent.name.isdigit():
         raise DataError(f"{folder}: its parent folder does not name the year; put it in YEAR/")
-    sizes = set()
+    sizes, places = set(), set()
     for tif in tifs:
         try:
             with rasterio.open(tif) as image:
@@ -78,7 +78,8 @@ def open_geotiff(folder: Path) -> GeoTIFFFire:
                         f"{tif}: {image.count} bands, but WildfireSpreadTS has {len(CHANNELS)}; "
                         "download it again, or remove the fire's folder"
                     )
-                crs, transform, bounds = image.crs, image.transform, image.bounds
+                crs, bounds = image.crs, image.bounds
+                places.add(Place(crs.to_string(), tuple(image.transform)[:6]) if crs is not None else None)
         except PermissionError:
             raise DataError(f"{tif}: no permission to read it; run chmod +r on it or ask its owner") from None
         except rasterio.errors.RasterioIOError as error:
@@ -89,11 +90,9 @@ def open_geotiff(folder: Path) -> GeoTIFFFire:
             raise DataError(f"{tif}: {reason}") from None
     if len(sizes) > 1:
         raise DataError(f"{folder}: its days differ in size ({sorted(sizes)}); download the fire again")
+    if len(places) > 1:
+        raise DataError(f"{folder}: its days lie at different places on earth; download the fire again")
     height, width = sizes.pop()
-    place, lnglat = None, None
-    if crs is not None:
-        place = Place(crs.to_string(), tuple(transform)[:6])
-        lnglat = _centre(crs, bounds)
     return GeoTIFFFire(
         path=folder,
         year=int(folder.parent.name),
@@ -101,9 +100,9 @@ def open_geotiff(folder: Path) -> GeoTIFFFire:
         days=len(tifs),
         height=height,
         width=width,
-        dates=_dates(tifs),
-        place=place,
-        lnglat=lnglat,
+        dates=tuple(day for tif in tifs if (day := _date(tif))),
+        place=places.pop(),
+        lnglat=_centre(crs, bounds) if crs is not None else None,
         tifs=tifs,
     )
 
@@ -138,18 +137,26 @@ def _hours(detected: NDArray[np.float32]) -> None:
     np.floor_divide(detected, 100, out=detected)
 
 
-def _dates(tifs: list[Path]) -> tuple[date, ...] | None:
-    found = [_DATE.match(tif.name) for tif in tifs]
-    if not all(found):
+def _date(tif: Path) -> date | None:
+    """The day that a file's name says; None where it says none."""
+    found = _DATE.fullmatch(tif.name)
+    try:
+        return date.fromisoformat(found[1]) if found else None
+    except ValueError:
         return None
-    return tuple(date.fromisoformat(match.group()) for match in found if match)
 
 
-def _centre(crs: object, bounds: tuple[float, float, float, float]) -> tuple[float, float]:
+def _centre(crs: object, bounds: tuple[float, float, float, float]) -> tuple[float, float] | None:
+    """Longitude and latitude, where the coordinate system is one of the earth's."""
+    from rasterio._err import CPLE_BaseError
+    from rasterio.errors import RasterioError
     from rasterio.warp import transform
 
     left, bottom, right, top = bounds
-    (lng,), (lat,) = transform(crs, "EPSG:4326", [(left + right) / 2], [(bottom + top) / 2])
+    try:
+        (lng,), (lat,) = transform(crs, "EPSG:4326", [(left + right) / 2], [(bottom + top) / 2])
+    except (CPLE_BaseError, RasterioError):
+        return None
     return lng, lat
 
 

@@ -1,6 +1,7 @@
 """A fire as one HDF5 file, `YEAR/fire_X.hdf5`: dataset `data` (days, 23, height, width) float32."""
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -24,20 +25,24 @@ __all__ = ["HDF5Fire", "open_hdf5", "write_hdf5"]
 class HDF5Fire(Fire):
     """A fire in an HDF5 file."""
 
-    _opened: tuple[int, Any] | None = field(default=None, init=False, repr=False, compare=False)
+    source: str | None = field(default=None, kw_only=True)
+    """Identity of the GeoTIFFs that it was converted from."""
 
     def read(
         self, days: slice, channels: Sequence[int], rows: slice = EVERYWHERE, columns: slice = EVERYWHERE
     ) -> NDArray[np.float32]:
         """(days, channels, rows, columns) of the raw values."""
-        data = self._data()
         n_days, n_rows, n_columns = (
             len(range(*window.indices(size)))
             for window, size in ((days, self.days), (rows, self.height), (columns, self.width))
         )
         window = np.empty((n_days, len(channels), n_rows, n_columns), np.float32)
-        for here, there in channel_runs(channels):
-            window[:, here] = data[days, there, rows, columns]
+        try:
+            data = _open_array(self.path)
+            for here, there in channel_runs(channels):
+                window[:, here] = data[days, there, rows, columns]
+        except OSError as error:
+            raise DataError(f"{self.path}: {_reason(self.path)} ({error})") from None
         if ACTIVE_FIRE in channels:
             active = window[:, channels.index(ACTIVE_FIRE)]
             np.fmax(active, 0, out=active)  # no detection is 0, however a file writes it
@@ -47,25 +52,31 @@ class HDF5Fire(Fire):
         """The one file."""
         return [self.path]
 
-    def _data(self) -> Any:
-        """The array, kept open for this process only: an HDF5 handle must not be shared across a fork.
 
-        The dataset's files hold one plain block of numbers. Mapping that block into memory skips HDF5's
-        machinery, which costs more than the reading itself for small windows.
-        """
-        if self._opened is None or self._opened[0] != os.getpid():
-            dataset = h5py.File(self.path, "r")["data"]
-            offset = dataset.id.get_offset()
-            if offset is not None and dataset.dtype == np.dtype("<f4"):
-                data = np.memmap(self.path, np.dtype("<f4"), "r", offset, dataset.shape)
-                dataset.file.close()
-            else:
-                data = dataset
-            self._opened = (os.getpid(), data)
-        return self._opened[1]
+_OPEN_AT_ONCE = 128
+_opened: OrderedDict[tuple[int, Path], Any] = OrderedDict()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_opened": None}
+
+def _open_array(path: Path) -> Any:
+    """The array of a file, kept open: the latest few, since a process may not hold thousands of files.
+
+    Known by process too: an HDF5 handle must not be shared across a fork. The dataset's files hold one plain
+    block of numbers; mapping that block into memory skips HDF5's machinery, which costs more than the reading
+    itself for small windows.
+    """
+    key = (os.getpid(), path)
+    if key not in _opened:
+        dataset = h5py.File(path, "r")["data"]
+        offset = dataset.id.get_offset()
+        if offset is not None and dataset.dtype == np.dtype("<f4"):
+            _opened[key] = np.memmap(path, np.dtype("<f4"), "r", offset, dataset.shape)
+            dataset.file.close()
+        else:
+            _opened[key] = dataset
+        if len(_opened) > _OPEN_AT_ONCE:
+            _opened.popitem(last=False)
+    _opened.move_to_end(key)
+    return _opened[key]
 
 
 def open_hdf5(path: Path) -> HDF5Fire:
@@ -75,20 +86,23 @@ def open_hdf5(path: Path) -> HDF5Fire:
             return _checked(path, file)
     except PermissionError:
         raise DataError(f"{path}: no permission to read it; run chmod +r on it or ask its owner") from None
-    except OSError as error:
-        raise DataError(f"{path}: {_reason(path, error)}") from None
+    except OSError:
+        raise DataError(f"{path}: {_reason(path)}") from None
 
 
-def _reason(path: Path, error: OSError) -> str:
-    if not path.exists():
-        return "no such file; is it a broken link?"
+def _reason(path: Path) -> str:
+    """Why HDF5 could not read a file."""
+    if not path.is_file():
+        return (
+            "this is a folder with a file's name; remove it" if path.is_dir() else "no such file; is it a broken link?"
+        )
     with path.open("rb") as file:
         signature = file.read(8)
     if signature == b"\x89HDF\r\n\x1a\n":
         return f"the HDF5 file is truncated or damaged ({path.stat().st_size} bytes); copy or convert it again"
     if not signature:
         return "the file is empty; copy or convert it again"
-    if isinstance(error, OSError) and signature[:2] in (b"II", b"MM"):
+    if signature[:2] in (b"II", b"MM"):
         return "this is a TIFF file with another name; give the GeoTIFF folders to `fcer convert --source`"
     return "this is no HDF5 file; remove it or write it again with `fcer convert`"
 
@@ -98,7 +112,7 @@ def _checked(path: Path, file: Any) -> HDF5Fire:
     if not isinstance(dataset, h5py.Dataset):
         found = ", ".join(file) or "nothing"
         raise DataError(f"{path}: holds no dataset named `data` (found: {found}); write it again with `fcer convert`")
-    shape = dataset.shape
+    shape: tuple[int, ...] = dataset.shape or ()
     if len(shape) != 4 or 0 in shape or dataset.dtype.kind not in "fiu":
         raise DataError(
             f"{path}: `data` is {dataset.dtype} {shape}, but should be numbers (days, {len(CHANNELS)}, height, width)"
@@ -112,7 +126,7 @@ def _checked(path: Path, file: Any) -> HDF5Fire:
     attributes = {**file.attrs, **dataset.attrs}
     return HDF5Fire(
         path=path,
-        year=_year(path, attributes),
+        year=_year(path, attributes.get("year")),
         name=path.stem,
         days=shape[0],
         height=shape[2],
@@ -120,26 +134,30 @@ def _checked(path: Path, file: Any) -> HDF5Fire:
         dates=_dates(path, attributes.get("img_dates"), shape[0]),
         place=_place(attributes),
         lnglat=_lnglat(attributes.get("lnglat")),
+        source=source if isinstance(source := attributes.get("source"), str) else None,
     )
 
 
-def _year(path: Path, attributes: dict[str, Any]) -> int:
+def _year(path: Path, written: Any) -> int:
     """The folder's name is the year; the attribute must not contradict it."""
-    said = attributes.get("year")
-    if not path.parent.name.isdigit():
-        if said is None:
+    folder = path.parent.name
+    said = np.ravel(written).tolist() if isinstance(written, int | float | np.generic | np.ndarray) else []
+    if not folder.isdigit():
+        if len(said) != 1 or not isinstance(said[0], int):
             raise DataError(f"{path}: neither its folder nor its attribute `year` tells the year; put it in YEAR/")
-        return int(said)
-    year = int(path.parent.name)
-    if said is not None and int(said) != year:
-        raise DataError(f"{path}: says that it is of {int(said)}, but lies in the folder {year}; move it")
-    return year
+        return said[0]
+    if len(said) == 1 and isinstance(said[0], int | float) and said[0] != int(folder):
+        raise DataError(f"{path}: says that it is of {said[0]:g}, but lies in the folder {folder}; move it")
+    return int(folder)
 
 
 def _dates(path: Path, written: Any, days: int) -> tuple[date, ...] | None:
     if written is None:
         return None
-    texts = [text.decode() if isinstance(text, bytes) else str(text) for text in np.ravel(written)]
+    try:
+        texts = [text.decode() if isinstance(text, bytes) else str(text) for text in np.ravel(written)]
+    except UnicodeDecodeError:
+        return None
     if len(texts) != days:
         raise DataError(
             f"{path}: {days} days but {len(texts)} dates in `img_dates`; convert it again from the GeoTIFFs"
@@ -154,14 +172,23 @@ def _dates(path: Path, written: Any, days: int) -> tuple[date, ...] | None:
 
 
 def _place(attributes: dict[str, Any]) -> Place | None:
-    if "crs" not in attributes or "transform" not in attributes:
-        return None
-    return Place(str(attributes["crs"]), tuple(float(v) for v in attributes["transform"]))
+    """Where the image lies, if the file says it in a way that can be used: reading needs no place."""
+    transform = _numbers(attributes.get("transform"))
+    crs = attributes.get("crs")
+    return Place(crs, transform) if isinstance(crs, str) and len(transform) == 6 else None
 
 
 def _lnglat(written: Any) -> tuple[float, float] | None:
-    values = np.ravel(written).tolist() if written is not None else []
-    return (float(values[0]), float(values[1])) if len(values) == 2 else None
+    values = _numbers(written)
+    return (values[0], values[1]) if len(values) == 2 else None
+
+
+def _numbers(written: Any) -> tuple[float, ...]:
+    """An attribute's numbers; none where it holds anything else."""
+    try:
+        return tuple(float(value) for value in np.ravel(written))
+    except (TypeError, ValueError):
+        return ()
 
 
 def write_hdf5(
@@ -172,6 +199,7 @@ def write_hdf5(
     dates: Sequence[date] | None,
     lnglat: tuple[float, float] | None,
     place: Place | None,
+    source: str | None = None,
 ) -> None:
     """Write a fire day by day, so that memory holds one day at most; the file appears once it is whole."""
     with atomic_path(path) as partial, h5py.File(partial, "w") as file:
@@ -184,6 +212,8 @@ def write_hdf5(
             dataset.attrs["img_dates"] = [d.isoformat() for d in dates]
         if lnglat is not None:
             dataset.attrs["lnglat"] = lnglat
+        if source is not None:
+            dataset.attrs["source"] = source
         if place is not None:
             dataset.attrs["crs"] = place.crs
             dataset.attrs["transform"] = place.transform

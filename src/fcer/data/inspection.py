@@ -6,11 +6,11 @@ from pathlib import Path
 
 from fcer.data.catalog import find_years, open_catalog
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
-from fcer.data.dataset import unusable
+from fcer.data.dataset import usable_fires
 from fcer.data.fire import Fire
 from fcer.data.folds import WSTS, WSTS_PLUS, Fold
 from fcer.data.samples import TEST_LEADING_DAYS
-from fcer.data.survey import Survey, dataset_fingerprint, survey_fires
+from fcer.data.survey import Survey, dataset_fingerprint
 
 __all__ = ["Inspection", "YearSummary", "inspect", "to_text"]
 
@@ -50,16 +50,13 @@ class Inspection:
 def inspect(root: Path, *, features: Sequence[int], crop: int, cache: Path, workers: int = 0) -> Inspection:
     """Read everything below `root` once and sum it up."""
     catalog = open_catalog(root)
-    surveys = survey_fires(catalog.fires, cache=cache, workers=workers)
-    reasons = {fire: unusable(fire, survey, features, crop) for fire, survey in surveys.items()}
-    usable = {fire: survey for fire, survey in surveys.items() if reasons[fire] is None}
-    problems = (*catalog.problems, *(reason for reason in reasons.values() if reason))
+    usable, unusable = usable_fires(catalog.fires, features=features, crop=crop, cache=cache, workers=workers)
     empty = [f"{root / str(year)}: no usable fire" for year in _folder_years(root, usable)]
     return Inspection(
         root=root,
         years=tuple(_summary(year, usable) for year in sorted({fire.year for fire in usable})),
         missing=_missing(usable.values()),
-        problems=(*problems, *empty),
+        problems=(*catalog.problems, *unusable, *empty),
         notes=tuple(note for fire in usable for note in _notes(fire)),
         fingerprint=dataset_fingerprint(usable),
     )
@@ -117,11 +114,11 @@ def _missing(surveys: Collection[Survey]) -> dict[str, float]:
 
 def _notes(fire: Fire) -> list[str]:
     notes = []
-    for gap in fire.gaps():
-        assert fire.dates is not None
-        lost = (max(0, fire.days - 5)) - len(fire.first_days(5))
+    if fire.dates and (gaps := fire.gaps()):
+        between = ", ".join(f"{fire.dates[gap - 1]} and {fire.dates[gap]}" for gap in gaps)
+        lost = max(0, fire.days - TEST_LEADING_DAYS) - len(fire.first_days(TEST_LEADING_DAYS))
         notes.append(
-            f"{fire.path}: a day is missing between {fire.dates[gap - 1]} and {fire.dates[gap]}; "
+            f"{fire.path}: days are missing between {between}; "
             f"{lost} of its samples (t=5) would span a gap and are left out"
         )
     if fire.days <= TEST_LEADING_DAYS:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fcer.data.channels import ANGLES, CHANNELS, LAND_COVER
 from fcer.data.survey import Survey, merge_moments
-from fcer.errors import ConfigError, DataError
+from fcer.errors import ConfigError
 
 __all__ = ["Normalization", "computed", "released"]
 
@@ -50,15 +50,9 @@ def computed(surveys: Iterable[Survey], years: Iterable[int]) -> Normalization:
         rows = zip(survey.count, survey.mean, survey.squares, strict=True)
         moments = [merge_moments(old, new) for old, new in zip(moments, rows, strict=True)]
     span = "-".join(str(year) for year in sorted(years))
-    for channel, (count, _, _) in enumerate(moments):
-        if not count and channel not in (*ANGLES, LAND_COVER):
-            raise DataError(
-                f"{CHANNELS[channel]} (channel {channel}) holds no value in any fire of {span}; "
-                "use other years, or statistics that were released"
-            )
     kept = (*ANGLES, LAND_COVER)
     mean = tuple(0.0 if c in kept else m for c, (_, m, _) in enumerate(moments))
-    # A channel that never varies carries nothing; 1 keeps it at 0 instead of dividing by 0
+    # A channel that never varies, or is empty everywhere, carries nothing; 1 keeps it at 0 instead of dividing by 0
     std = tuple(1.0 if c in kept or s <= 0 else float(np.sqrt(s / n)) for c, (n, _, s) in enumerate(moments))
     return Normalization(mean, std, origin=f"computed from {span}")
 

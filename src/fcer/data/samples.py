@@ -10,6 +10,7 @@ from fcer.data.augmentation import angle_positions, draw_view, turn
 from fcer.data.channels import ACTIVE_FIRE, ANGLES, FIRE_MASK, LAND_COVER, raw_channel
 from fcer.data.fire import Fire
 from fcer.data.normalization import Normalization
+from fcer.errors import DataError
 
 __all__ = ["Sample", "Samples", "central_crop", "preprocess", "too_small"]
 
@@ -58,6 +59,9 @@ class Samples(Sequence[Sample]):
         self.epoch = 0
         if augment and crop is None:
             raise ValueError("augmentation turns squares: it needs a crop")
+        for fire in self.fires:
+            if crop is not None and (problem := too_small(fire, crop)):
+                raise DataError(problem)
         skip = max(0, (leading or days) - days)
         located = [(k, first + skip) for k, fire in enumerate(self.fires) for first in fire.first_days(days + skip)]
         self._located = np.array(located, np.int64).reshape(-1, 2)

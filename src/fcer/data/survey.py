@@ -16,6 +16,7 @@ import numpy as np
 
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import Fire
+from fcer.errors import DataError
 from fcer.files import atomic_path
 from fcer.parallel import map_tasks
 
@@ -44,9 +45,14 @@ class Survey:
         return [c for c, n in enumerate(self.count) if n == 0 and c != ACTIVE_FIRE]
 
 
-def survey_fires(fires: Sequence[Fire], *, cache: Path, workers: int = 0) -> dict[Fire, Survey]:
-    """The survey of each fire: from `cache` while its files are unchanged, else by reading it."""
-    surveys = {fire.path: known for fire in fires if (known := _remembered(fire, cache)) is not None}
+def survey_fires(fires: Sequence[Fire], *, cache: Path, workers: int = 0) -> dict[Fire, Survey | DataError]:
+    """The survey of each fire: from `cache` while its files are unchanged, else by reading it.
+
+    A fire that proves damaged on the way has its error instead: the rest stays usable.
+    """
+    surveys: dict[Path, Survey | DataError] = {
+        fire.path: known for fire in fires if (known := _remembered(fire, cache)) is not None
+    }
     unknown = [fire for fire in fires if fire.path not in surveys]
     for fire, survey in map_tasks(partial(_survey_and_remember, cache=cache), unknown, workers=workers, label="survey"):
         surveys[fire.path] = survey
@@ -102,12 +108,16 @@ def merge_moments(a: tuple[float, float, float], b: tuple[float, float, float]) 
     return n, mean_a + delta * n_b / n, squares_a + squares_b + delta**2 * n_a * n_b / n
 
 
-def _survey_and_remember(fire: Fire, *, cache: Path) -> Survey:
-    survey = survey_fire(fire)
-    memory = _memory(fire, cache)
-    with atomic_path(memory) as partial_file:
-        partial_file.write_text(json.dumps({"files": _identity(fire), "survey": asdict(survey)}))
-    return survey
+def _survey_and_remember(fire: Fire, *, cache: Path) -> Survey | DataError:
+    try:
+        before = _identity(fire)
+        survey = survey_fire(fire)
+        if before == _identity(fire):  # else somebody is writing it: what was read may be neither old nor new
+            with atomic_path(_memory(fire, cache)) as memory:
+                memory.write_text(json.dumps({"files": before, "survey": asdict(survey)}))
+        return survey
+    except DataError as error:
+        return error
 
 
 def _remembered(fire: Fire, cache: Path) -> Survey | None:

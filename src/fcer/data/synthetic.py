@@ -1,7 +1,10 @@
 """Synthetic fires in the dataset's own layout: for a first run, for tests, and where the real data is not."""
 
+import contextlib
 import hashlib
 import json
+import os
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
@@ -17,7 +20,6 @@ from fcer.data.hdf5 import open_hdf5, write_hdf5
 from fcer.data.landscape import PIXEL_M, Land, Weather, coarse_field, make_land, make_weather, smooth_noise
 from fcer.data.spread import FireState, burn_day, ignite
 from fcer.errors import ConfigError, DataError
-from fcer.files import atomic_path
 from fcer.parallel import map_tasks
 
 __all__ = ["Recipe", "synthesize"]
@@ -65,19 +67,24 @@ def _claim(recipe: Recipe, out: Path) -> None:
     """One folder holds the fires of one recipe: mixed ones would be a dataset that nobody can make again."""
     manifest = out / "synthetic.json"
     wanted = json.loads(json.dumps(asdict(recipe)))
-    if manifest.exists():
-        found = json.loads(manifest.read_text())
-        for key, value in wanted.items():
-            if found.get(key) != value:
-                raise ConfigError(
-                    f"{out}: holds synthetic fires with {key} {found.get(key)}, not {value}; "
-                    "choose another --out, or remove the folder"
-                )
-        return
-    if out.exists() and any(p.name.isdigit() for p in out.iterdir()):
-        raise ConfigError(f"{out}: holds fires that were not made by `fcer synthesize`; choose another --out")
-    with atomic_path(manifest) as partial:
-        partial.write_text(json.dumps(wanted, indent=1) + "\n")
+    if not manifest.exists():
+        if out.exists() and any(p.name.isdigit() for p in out.iterdir()) and not manifest.exists():
+            raise ConfigError(f"{out}: holds fires that were not made by `fcer synthesize`; choose another --out")
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=out, prefix=".synthetic-") as partial:
+            partial.write(json.dumps(wanted, indent=1) + "\n")
+            partial.flush()
+            # A link is refused where the name is taken: of two that start at once, one claims the folder
+            with contextlib.suppress(FileExistsError):
+                os.link(partial.name, manifest)
+        manifest.chmod(0o644)
+    found = json.loads(manifest.read_text())
+    for key, value in wanted.items():
+        if found.get(key) != value:
+            raise ConfigError(
+                f"{out}: holds synthetic fires with {key} {found.get(key)}, not {value}; "
+                "choose another --out, or remove the folder"
+            )
 
 
 def _make_fire(task: _Task) -> bool:

@@ -23,7 +23,7 @@ from fcer.errors import FcerError
 __all__ = ["TrackedRun", "tracked_run"]
 
 EXPERIMENT = "fcer"
-_PACKAGES = ("fcer", "torch", "mlflow", "optuna", "numpy", "scipy", "scikit-learn", "pandas", "h5py")
+_PACKAGES = ("torch", "mlflow", "optuna", "numpy", "scipy", "scikit-learn", "pandas", "h5py")
 
 
 class TrackedRun:
@@ -76,7 +76,7 @@ def tracked_run(
     for chatty in ("mlflow", "alembic"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     with _said_plainly():
-        if parent is None and "MLFLOW_RUN_ID" not in os.environ:
+        if parent is None and not {"MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"} & os.environ.keys():
             mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT))
         started = mlflow.start_run(run_name=name, nested=parent is not None)
     with _said_plainly(), started as active:
@@ -107,5 +107,7 @@ def _environment() -> dict[str, Any]:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
+        # The package itself need not be installed: MLflow's own environment runs the checkout
+        "fcer": fcer.__version__,
         "packages": {name: version(name) for name in _PACKAGES},
     }

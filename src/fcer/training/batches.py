@@ -22,7 +22,10 @@ __all__ = ["check_batch_size", "draw_seed", "epoch_batches", "load"]
 
 
 def draw_seed(*decided_by: int) -> int:
-    """A seed that other numbers decide, such as the seed of an experiment, a fold and an epoch."""
+    """A seed that other numbers decide, such as the seed of an experiment, a fold and an epoch.
+
+    A 0 at the end counts for nothing: the first of several processes draws what one alone would.
+    """
     return int(np.random.SeedSequence(decided_by).generate_state(1, np.uint64)[0])
 
 
