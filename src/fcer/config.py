@@ -180,7 +180,7 @@ DEMO: Mapping[str, Any] = {
     "width": 0.125,
     "member_epochs": 12,
     "member_patience": 6,
-    "member_lr": 0.01,
+    "member_lr": 0.005,
     "member_batch_size": 4,
     "pos_weight": 10.0,
 }
