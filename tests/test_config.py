@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fcer.config import Config, fields, help_text, resolve, to_yaml
+from fcer.config import Config, fields, help_text
 from fcer.errors import ConfigError
+from fcer.resolve import resolve, to_yaml
 
 EXPERIMENTS = Path(__file__).parent.parent / "experiments"
 

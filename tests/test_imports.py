@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "fcer"
 LAYERS = [
     {"errors", "files", "parallel"},
     {"config"},
+    {"resolve"},
     {"core"},
     {"data"},
     {"evaluation"},

@@ -15,8 +15,9 @@ from typing import Any, NoReturn
 
 import fcer
 from fcer.commands import COMMANDS, Command
-from fcer.config import fields, help_text, kinds, nearest, resolve, to_yaml
+from fcer.config import fields, help_text, kinds
 from fcer.errors import ConfigError, FcerError, FcerWarning
+from fcer.resolve import nearest, resolve, to_yaml
 
 __all__ = ["main"]
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from fcer.config import Config, Resolved
+from fcer.config import Config
+from fcer.resolve import Resolved
 
 __all__ = ["COMMANDS", "Command", "settings_of"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from fcer.config import Resolved
 from fcer.evaluation import evaluate_files
+from fcer.resolve import Resolved
 
 __all__ = ["run"]
 

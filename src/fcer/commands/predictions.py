@@ -5,12 +5,13 @@ from pathlib import Path
 from fcer.commands import settings_of
 from fcer.commands.study import central_samples, open_data, test_years
 from fcer.commands.train import train_year
-from fcer.config import Config, Resolved, to_yaml
+from fcer.config import Config
 from fcer.data.channels import feature_indices
 from fcer.data.folds import fair_folds
 from fcer.data.samples import Samples
 from fcer.models.ensemble import choose_backbone, selection_aps, write_ensemble_maps
 from fcer.models.members import Member, load_members
+from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import tracked_run
 
 __all__ = ["predict_years"]

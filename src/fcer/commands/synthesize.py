@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from fcer.config import Config, Resolved
+from fcer.config import Config
 from fcer.data.synthetic import Recipe, synthesize
+from fcer.resolve import Resolved
 
 __all__ = ["recipe_of", "run", "synthetic_data"]
 

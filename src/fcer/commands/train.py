@@ -7,12 +7,13 @@ from pathlib import Path
 
 from fcer.commands import settings_of
 from fcer.commands.study import central_samples, checkpoint_folder, member_settings, open_data, test_years
-from fcer.config import Config, Resolved, to_yaml
+from fcer.config import Config
 from fcer.data.dataset import Dataset
 from fcer.data.folds import WSTS, Fold, fair_folds
 from fcer.errors import ConfigError
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
+from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.training import EpochRecord, World, persistence_ap, train_member
 
