@@ -9,10 +9,9 @@ import pytest
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 from fcer.cli import main
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.data.synthetic import synthesize
 from golden_fires import write_golden_dataset
-
-SMALL = Recipe(years=(2018, 2019), fires_per_year=2, image_size=(40, 56), fire_days=(7, 9), seed=3)
+from small_recipe import SMALL
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import SMALL
 from fcer.data.catalog import open_catalog
 from fcer.data.channels import CHANNELS
 from fcer.data.fire import Fire
@@ -17,6 +16,7 @@ from fcer.data.hdf5 import open_hdf5
 from fcer.data.samples import central_crop
 from fcer.data.synthetic import synthesize
 from fcer.errors import ConfigError
+from small_recipe import SMALL
 
 
 def contents(root: Path) -> dict[str, bytes]:

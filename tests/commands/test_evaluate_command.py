@@ -91,9 +91,9 @@ def test_other_radii_anchors_and_references(fcer_main, tmp_path: Path):
     ("options", "sentence"),
     [
         (["--reference", "oracle"], "reference: there is no method 'oracle'; choose one of "),
-        (["--anchor", "near"], "anchor: 'near' is no radius; give pixels from 0 on, metres such as 1500m, or auto"),
+        (["--anchor", "near"], "--anchor: anchor is 'near': give px from 0 on, metres such as 1500m, or auto"),
         (["--anchor", "-1"], "--anchor: anchor is -1"),
-        (["--radii", "0", "far"], "radii: 'far' is no radius; give pixels from 0 on, metres such as 1500m, or full"),
+        (["--radii", "0", "far"], "--radii: radii is [0, 'far']: give px from 0 on, metres such as 1500m, or full"),
     ],
 )
 def test_bad_options_are_one_line(options: list[str], sentence: str, fcer_main):
