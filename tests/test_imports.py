@@ -33,16 +33,16 @@ ONLY_IMPORTER = {
 HEAVY = ("torch", "mlflow", "optuna", "plotly", "pandas", "sklearn", "scipy", "h5py", "rasterio", "yaml")
 
 
-def imports(path: Path, top_level_only: bool = False) -> set[str]:
-    tree = ast.parse(path.read_text())
-    nodes = tree.body if top_level_only else ast.walk(tree)
+def imports(path: Path) -> set[str]:
     found = set()
-    for node in nodes:
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             found.add(str(node.module))
+            if node.module == "fcer":  # `from fcer import cli` imports fcer.cli
+                found |= {f"fcer.{alias.name}" for alias in node.names if not alias.name.startswith("__")}
     return found
 
 
