@@ -193,6 +193,15 @@ def test_chunked_compressed_double_precision_files_read_the_same(tmp_path: Path)
     np.testing.assert_array_equal(plain.y, packed.y)
 
 
+def test_a_file_that_was_replaced_is_read_anew(tmp_path: Path):
+    path, other = tmp_path / "2018" / "fire_a.hdf5", tmp_path / "2018" / "fire_b.hdf5"
+    for k, written in enumerate((path, other)):
+        write_hdf5_like_released(written, np.full((6, 23, 4, 5), k, np.float32))
+    assert open_hdf5(path).read(slice(0, 1), (0,)).max() == 0
+    other.replace(path)
+    assert open_hdf5(path).read(slice(0, 1), (0,)).min() == 1
+
+
 def test_a_fire_can_be_pickled_while_it_is_open(small_fires: Path):
     fire = open_catalog(small_fires).fires[0]
     first = fire.read(slice(0, 1), range(len(CHANNELS)))

@@ -54,17 +54,18 @@ class HDF5Fire(Fire):
 
 
 _OPEN_AT_ONCE = 128
-_opened: OrderedDict[tuple[int, Path], Any] = OrderedDict()
+_opened: OrderedDict[tuple[Path, int, int, int, int], Any] = OrderedDict()
 
 
 def _open_array(path: Path) -> Any:
     """The array of a file, kept open: the latest few, since a process may not hold thousands of files.
 
-    Known by process too: an HDF5 handle must not be shared across a fork. The dataset's files hold one plain
-    block of numbers; mapping that block into memory skips HDF5's machinery, which costs more than the reading
-    itself for small windows.
+    Known by process too, since an HDF5 handle must not be shared across a fork, and by what changes with the
+    file, since another one may have taken its place. The dataset's files hold one plain block of numbers; mapping
+    that block into memory skips HDF5's machinery, which costs more than the reading itself for small windows.
     """
-    key = (os.getpid(), path)
+    stat = path.stat()
+    key = (path, os.getpid(), stat.st_ino, stat.st_size, stat.st_mtime_ns)
     if key not in _opened:
         dataset = h5py.File(path, "r")["data"]
         offset = dataset.id.get_offset()
