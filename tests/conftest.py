@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 # Some plug-in of a library may talk to its makers: never from a test
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
@@ -12,6 +13,10 @@ from fcer.cli import main
 from fcer.data.synthetic import synthesize
 from golden_fires import write_golden_dataset
 from small_recipe import SMALL
+
+# Time per example says nothing on a machine that does other things besides
+settings.register_profile("fcer", deadline=None, max_examples=50)
+settings.load_profile("fcer")
 
 
 @pytest.fixture(scope="session")
