@@ -6,6 +6,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fcer.core.bootstrap import (
+    bootstrap_average_precision,
     bootstrap_median,
     bootstrap_ranking,
     bootstrap_ratio,
@@ -21,6 +22,21 @@ def pixels_of_fires(draw):
     fire = draw(arrays(int, n, elements=st.integers(0, n_fires - 1)))
     draws = draw_fires(n_fires, 5, np.random.default_rng(draw(st.integers(0, 99))))
     return score, draw(arrays(bool, n)), fire, draws
+
+
+@given(pixels_of_fires())
+def test_ap_of_a_draw_from_counts_is_that_of_its_pixels_repeated(sample):
+    score, positive, fire, draws = sample
+    level = np.rint(score * 9).astype(int)
+    burnt, pixels = np.zeros((2, draws.shape[1], 10), int)
+    np.add.at(burnt, (fire[positive], level[positive]), 1)
+    np.add.at(pixels, (fire, level), 1)
+    for ap, weights in zip(bootstrap_average_precision(burnt, pixels, draws), draws, strict=True):
+        drawn = np.repeat(np.arange(len(score)), weights[fire])
+        if 0 < positive[drawn].sum() < len(drawn):
+            assert ap == pytest.approx(average_precision_score(positive[drawn], score[drawn]), abs=1e-12)
+        else:
+            assert np.isnan(ap)
 
 
 @given(pixels_of_fires())

@@ -164,7 +164,8 @@ def test_mean_and_population_deviation_over_years(results):
 def test_intervals_hold_what_they_are_about(results):
     table = results.intervals
     assert set(table["scope"]) == {"2018", "2019", "mean"}
-    assert set(table["metric"]) == {"precision", "recall", "iou", "f1", "asd_m", "auroc", "auprc", "brier", "nll"}
+    metrics = {"ap", "precision", "recall", "iou", "f1", "asd_m", "auroc", "auprc", "brier", "nll"}
+    assert set(table["metric"]) == metrics
     assert (table["ci_low"] <= table["ci_high"]).all()
     one = table.query("scope == '2018' and metric == 'auroc'").set_index(["a", "b"])["value"]
     anchor = results.anchor.query("year == 2018").set_index("method")["auroc"]

@@ -83,7 +83,10 @@ def evaluate(
     n_reads = sum(year.shape[0] * (2 + 2 * len(methods)) for year in years)
     with closing((progress or no_bar)(n_reads)) as bar:
         fires = [find_fires(year, bootstrap, seed, bar) for year in years]
-        segmentation = [{method: segment(year, method, bar) for method in methods} for year in years]
+        segmentation = [
+            {method: segment(year, method, whose, bar) for method in methods}
+            for year, whose in zip(years, fires, strict=True)
+        ]
         anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
         anchors = _anchors(anchor_px, segmentation)
         measured = [

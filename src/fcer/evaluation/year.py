@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
-from fcer.core.bootstrap import bootstrap_ranking, bootstrap_ratio, draw_fires
+from fcer.core.bootstrap import bootstrap_average_precision, bootstrap_ranking, bootstrap_ratio, draw_fires
 from fcer.core.calibration import Binning, ReliabilityCurve, ece_loss, log_losses, reliability_curve
 from fcer.core.per_image import ImageScores, image_scores
 from fcer.core.rank_counts import RingScores, nested_counts
@@ -32,6 +32,9 @@ __all__ = [
 
 BINNINGS: tuple[Binning, ...] = ("width", "mass")
 
+_LEVELS = 2048
+"""Levels of probability that AP is drawn anew at; its value itself is exact."""
+
 
 @dataclass(frozen=True)
 class Fires:
@@ -53,6 +56,7 @@ class MethodSegmentation:
     n_pixels: int
     surface: SurfaceLosses
     missed: BoolArray
+    ap_draws: FloatArray
 
     @property
     def confusion(self) -> Confusion:
@@ -92,16 +96,18 @@ def find_fires(maps: PredictedMaps, n_draws: int, seed: int, bar: Bar) -> Fires:
     return Fires(np.concatenate(on_fire), fire_of_image, draw_fires(names.size, n_draws, rng))
 
 
-def segment(maps: PredictedMaps, method: str, bar: Bar) -> MethodSegmentation:
+def segment(maps: PredictedMaps, method: str, fires: Fires, bar: Bar) -> MethodSegmentation:
     """How well a method finds fire, over all images of the year, those without fire included."""
     n_images, height, width = maps.shape
     dtype = np.promote_types(maps.arrays[f"{method}_prob"].dtype.newbyteorder("="), np.float32)
     everything = np.empty((n_images, height, width), dtype=dtype)
+    levels = _LevelCounts(fires)
     on_fire, counts, asd, hausdorff95, missed = [], [], [], [], []
     for images in maps.blocks():
         fire, prob = maps.fire(images), maps.prob(method, images)
         predicted = prob > FIRE_THRESHOLD
         everything[images] = prob
+        levels.add(images, fire, prob)
         on_fire.append(everything[images][fire])
         counts.append([np.count_nonzero(m, axis=(1, 2)) for m in (fire & predicted, predicted, fire)])
         has_fire, has_predicted = counts[-1][2] > 0, counts[-1][1] > 0
@@ -122,7 +128,32 @@ def segment(maps: PredictedMaps, method: str, bar: Bar) -> MethodSegmentation:
         scores.size,
         SurfaceLosses(np.concatenate(asd), np.concatenate(hausdorff95)),
         np.concatenate(missed),
+        levels.ap_draws(),
     )
+
+
+class _LevelCounts:
+    """Each fire's burnt and all pixels by level of probability: what AP can be drawn anew from."""
+
+    def __init__(self, fires: Fires) -> None:
+        self.fires = fires
+        self.wanted = len(fires.draws) > 0
+        n_fires = fires.draws.shape[1] if self.wanted else 0
+        self.burnt, self.pixels = (np.zeros((n_fires, _LEVELS), dtype=np.int64) for _ in range(2))
+
+    def add(self, images: slice, fire: BoolArray, prob: FloatArray) -> None:
+        """Count a block of images."""
+        if not self.wanted:
+            return
+        whose, place = np.unique(self.fires.fire[images], return_inverse=True)
+        level = np.minimum(prob * _LEVELS, _LEVELS - 1).astype(np.intp)
+        bins = level + (place * _LEVELS)[:, None, None]
+        for counts, some in ((self.burnt, bins[fire]), (self.pixels, bins.ravel())):
+            counts[whose] += np.bincount(some, minlength=whose.size * _LEVELS).reshape(whose.size, _LEVELS)
+
+    def ap_draws(self) -> FloatArray:
+        """AP once for each draw of fires."""
+        return bootstrap_average_precision(self.burnt, self.pixels, self.fires.draws) if self.wanted else np.empty(0)
 
 
 def sweep_year(
@@ -195,7 +226,7 @@ def _replicate(near: NearFire, method: MethodPixels, fires: Fires, at_anchor: Bo
 
 
 def replicate_segmentation(method: MethodSegmentation, fires: Fires) -> dict[str, FloatArray]:
-    """Each segmentation metric that is a ratio of sums over images, once for each draw of fires."""
+    """Each segmentation metric, once for each draw of fires."""
     hits, predicted, burnt = method.true_positives, method.predicted, method.burnt
     ratios = {
         "precision": (hits, predicted),
@@ -205,5 +236,6 @@ def replicate_segmentation(method: MethodSegmentation, fires: Fires) -> dict[str
     }
     replicates = {name: bootstrap_ratio(top, bottom, fires.fire, fires.draws) for name, (top, bottom) in ratios.items()}
     asd = method.surface.asd * PIXEL_METRES
+    replicates["ap"] = method.ap_draws
     replicates["asd_m"] = bootstrap_ratio(asd, np.ones_like(asd), fires.fire[fires.on_fire], fires.draws)
     return replicates
