@@ -68,7 +68,7 @@ def test_mlflow_run(name: str, tmp_path: Path):
         [*call, "--experiment-name", "fcer"], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert f"{tmp_path}/work/" in done.stdout
+    assert str(tmp_path / "work") in done.stdout
     client = mlflow.MlflowClient(environment["MLFLOW_TRACKING_URI"])
     runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
     assert {run.info.status for run in runs} == {"FINISHED"}

@@ -54,7 +54,7 @@ def _alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's process is a process too
+        return True  # somebody else's process is a process too
     return True
 
 

@@ -62,11 +62,9 @@ def selection_aps(members: Sequence[Member], select_by: str, validation: Callabl
     ]
 
 
-def average_precisions(
-    members: Sequence[Member], samples: Samples, *, shared: Normalization | None = None, label: str = "predict"
-) -> list[float]:
+def average_precisions(members: Sequence[Member], samples: Samples, *, label: str = "predict") -> list[float]:
     """AP over all pixels of the samples: of each member, then of their mean."""
-    batches = list(member_batches(members, samples, shared=shared, label=label))
+    batches = list(member_batches(members, samples, label=label))
     fire = np.concatenate([batch.y.ravel() for batch in batches])
     scores = np.concatenate([batch.probabilities.reshape(len(members), -1) for batch in batches], axis=1)
     return [average_precision_score(fire, score) for score in (*scores, scores.mean(0))]
