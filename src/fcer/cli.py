@@ -32,14 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         options = vars(_parse(parser, given))
-        name, action, file = options.pop("command"), options.pop("action", None), options.pop("config")
+        name, argument, file = options.pop("command"), options.pop("argument", None), options.pop("config")
         options.pop("debug")
         flags = {key: value for key, value in options.items() if value is not None}
         resolved = resolve(file, flags, demo=name in COMMANDS and COMMANDS[name].demo)
-        if action == "show":
+        if name == "config":
             print(to_yaml(resolved), end="")
         else:
-            COMMANDS[name].run(resolved)
+            COMMANDS[name].run(resolved, argument)
     except FcerError as error:
         return _report(error, error.exit_code, debug)
     except KeyboardInterrupt as error:
@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="example: fcer config show --config experiments/demo.yaml --seed 1",
         allow_abbrev=False,
     )
-    show.add_argument("action", choices=["show"])
+    show.add_argument("argument", metavar="action", choices=["show"], help="show")
     _add_options(show, tuple(fields()))
     return parser
 
@@ -121,6 +121,10 @@ def _add_command(commands: "argparse._SubParsersAction[_Parser]", command: Comma
         epilog=f"example: {command.example}",
         allow_abbrev=False,
     )
+    if command.argument:
+        name, meaning, choices = command.argument
+        kind = str if choices else Path
+        parser.add_argument("argument", metavar=name, type=kind, choices=choices or None, help=meaning)
     _add_options(parser, command.options)
 
 

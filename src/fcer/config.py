@@ -119,6 +119,27 @@ class Config:
     pos_weight: float = _option(5.0, "weight of fire pixels in the loss", low=1e-9)
     clip_norm: float = _option(1.0, "largest norm of the gradient", low=1e-9)
 
+    # Distillation into a student; the defaults are the paper's
+    views: int = _option(1, "random views of each training sample that are cached", low=1)
+    freeze: bool = _option(
+        True, "leave the backbone as it is; false: train it together with the head, by the member_* settings"
+    )
+    head_hidden: tuple[int, ...] = _option((), "channels of hidden 1x1 layers of the head; none: one layer", low=1)
+    head_logit: bool = _option(False, "let the head see the backbone's logit too")
+    head_loss: str = _option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
+    head_target: str = _option(
+        "std",
+        "the teacher's uncertainty: normalised standard deviation over members, or another measure of theirs",
+        choices=("std", "mutual_information", "entropy"),
+    )
+    head_lr: float = _option(0.001, "learning rate of SGD", low=1e-9)
+    head_momentum: float = _option(0.9, "momentum of SGD", low=0, high=0.9999)
+    head_weight_decay: float = _option(0.0005, "weight decay of SGD", low=0)
+    head_batch_size: int = _option(4, "samples in a batch", low=1)
+    head_power: float = _option(0.9, "power of the polynomial decay of the learning rate", low=0)
+    head_epochs: int = _option(100, "epochs of fitting at most", low=1)
+    head_patience: int = _option(20, "epochs without better validation AUROC before fitting stops", low=1)
+
     # What is read from a fire
     features: str | tuple[int, ...] = _option(
         "vegetation",
@@ -149,6 +170,22 @@ class Config:
         check=_radii,
     )
     bootstrap: int = _option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
+
+    # Search over the head
+    study: str = _option("head", "name of the study: with the same name and storage, a search goes on")
+    storage: str | None = _option(
+        None, "where trials are kept: sqlite:///FILE, journal:FILE or postgresql://...; none: SQLite below `work`"
+    )
+    trials: int = _option(50, "trials of the study in all, those of earlier calls and other processes included", low=1)
+    space: Path | None = _option(None, "YAML file of what is searched; none: as in experiments/search_head.yaml")
+    sampler: str = _option("tpe", "how trials are chosen", choices=("tpe", "gp", "cmaes", "random", "grid"))
+    pruner: str = _option("median", "how hopeless trials are stopped", choices=("median", "hyperband", "none"))
+    objective: str = _option(
+        "auroc",
+        "what is maximised: validation AUROC at the anchor; with AUPRC; or with fidelity to the teacher",
+        choices=("auroc", "auroc_auprc", "auroc_fidelity"),
+    )
+    dashboard: bool = _option(False, "say how to open optuna-dashboard on the study, and do nothing else")
 
     # Synthetic fires
     years: tuple[int, ...] = _option(

@@ -113,9 +113,9 @@ def test_every_sample_is_read_once(checkpoints: Path, samples: Samples, monkeypa
     members = load_members(checkpoints, "utae_t5", fair_folds(2021)[:2], VEGETATION)
     read, raw = [], Samples.raw
     monkeypatch.setattr(Samples, "raw", lambda self, k: (read.append(k), raw(self, k))[1])
-    batches = list(member_batches(members, samples))
+    batches = [batch for _, batch in member_batches(members, samples)]
     assert read == [0, 1, 2, 3]
-    assert [batch.probabilities.shape for batch in batches] == [(2, 4, 128, 128)]
+    assert [batch.probabilities_KBHW.shape for batch in batches] == [(2, 4, 128, 128)]
 
 
 def test_what_cannot_be_an_ensemble_is_said(checkpoints: Path, samples: Samples, tmp_path: Path, fcer_main):

@@ -1,10 +1,13 @@
 from pathlib import Path
 
 import pytest
+from teaching_cases import make_teaching, save_members
 from training_cases import FEATURES, YEARS, tiny_data
 
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.synthetic import Recipe, synthesize
+from fcer.models.members import Member
+from fcer.training.feature_cache import FeatureCache, Teaching, cache_features
 
 TINY = Recipe(years=YEARS, fires_per_year=2, image_size=(34, 40), fire_days=(8, 9), seed=5)
 
@@ -28,3 +31,19 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     root = tmp_path_factory.mktemp("short_fires")
     synthesize(Recipe(YEARS, fires_per_year=1, image_size=(34, 34), fire_days=(4, 4), seed=5), root, workers=1)
     return open_dataset(root, YEARS, features=FEATURES, crop=32, cache=root / "cache", workers=1)
+
+
+@pytest.fixture(scope="session")
+def members(tiny: Dataset, tmp_path_factory: pytest.TempPathFactory) -> list[Member]:
+    """Three members that were never trained; tests only read them."""
+    return save_members(tmp_path_factory.mktemp("members"), tiny)
+
+
+@pytest.fixture(scope="session")
+def teaching(tiny: Dataset, members: list[Member]) -> Teaching:
+    return make_teaching(tiny, members)
+
+
+@pytest.fixture(scope="session")
+def cached(teaching: Teaching, tmp_path_factory: pytest.TempPathFactory) -> FeatureCache:
+    return cache_features(teaching, tmp_path_factory.mktemp("features"))

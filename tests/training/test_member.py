@@ -103,7 +103,7 @@ def test_the_best_epoch_is_kept_not_the_last(tiny, path, monkeypatch):
 def test_training_stops_when_validation_ap_stalls(tiny, path, monkeypatch):
     scripted(monkeypatch, [0.2, 0.6, 0.5, 0.55, 0.9, 0.9])
     result = train_member(tiny, FOLD, dataclasses.replace(QUICK, epochs=6, patience=2), path)
-    assert [record.val_ap for record in result.records] == [0.2, 0.6, 0.5, 0.55]
+    assert [record.score for record in result.records] == [0.2, 0.6, 0.5, 0.55]
     assert result.best_epoch == 2
 
 

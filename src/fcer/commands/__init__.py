@@ -6,12 +6,21 @@ package it works with, is imported when the command runs.
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from fcer.config import Config
 from fcer.resolve import Resolved
 
-__all__ = ["COMMANDS", "Command", "settings_of"]
+__all__ = ["COMMANDS", "Argument", "Command", "settings_of"]
+
+
+class Argument(NamedTuple):
+    """What a command is given besides options."""
+
+    name: str
+    meaning: str
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -25,10 +34,13 @@ class Command:
     """The keys of the configuration that it uses, each an option of the command line."""
     demo: bool = False
     """Whether it takes the demo's settings where neither data nor a configuration is named."""
+    argument: Argument | None = None
+    """What stands after its name; such a command serves housekeeping and is no entry point of mlproject."""
 
-    def run(self, resolved: Resolved) -> None:
+    def run(self, resolved: Resolved, argument: str | Path | None = None) -> None:
         """Do the work."""
-        import_module(f"fcer.commands.{self.name}").run(resolved)
+        given = () if self.argument is None else (argument,)
+        import_module(f"fcer.commands.{self.name}").run(resolved, *given)
 
 
 _SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
@@ -44,6 +56,22 @@ _TRAINING = (
     "pos_weight",
     "clip_norm",
     "device",
+)
+
+_HEAD = (
+    "views",
+    "freeze",
+    "head_hidden",
+    "head_logit",
+    "head_loss",
+    "head_target",
+    "head_lr",
+    "head_momentum",
+    "head_weight_decay",
+    "head_batch_size",
+    "head_power",
+    "head_epochs",
+    "head_patience",
 )
 
 COMMANDS = {
@@ -76,6 +104,23 @@ COMMANDS = {
             demo=True,
         ),
         Command(
+            "distill",
+            "distil a test year's ensemble into a single-pass student",
+            "fcer distill --data data/wsts --checkpoints checkpoints/utae_t5 --year 2021",
+            (
+                *_EXPERIMENT,
+                "normalization",
+                "select_by",
+                "anchor",
+                *_HEAD,
+                *_TRAINING,
+                *_SYNTHETIC,
+                "work",
+                "workers",
+            ),
+            demo=True,
+        ),
+        Command(
             "evaluate",
             "score uncertainty near the fire (FCER): sweep, segmentation, statistical tests",
             "fcer evaluate --predictions predictions_2020.npz predictions_2021.npz --out results",
@@ -95,6 +140,20 @@ COMMANDS = {
                 "workers",
             ),
             demo=True,
+        ),
+        Command(
+            "cache",
+            "list what is kept to save time, or remove it",
+            "fcer cache list",
+            ("work",),
+            argument=Argument("action", "list or clear", ("list", "clear")),
+        ),
+        Command(
+            "log",
+            "send to MLflow what could not be sent while its server was away",
+            "fcer log work/runs",
+            ("work",),
+            argument=Argument("folder", "the folder that the command named, or all of WORK/runs"),
         ),
     )
 }

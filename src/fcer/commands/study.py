@@ -13,9 +13,9 @@ from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.folds import WSTS
 from fcer.data.samples import TEST_LEADING_DAYS, Samples
 from fcer.models.backbones import architecture
-from fcer.training import MemberSettings
+from fcer.training import HeadSettings, MemberSettings
 
-__all__ = ["central_samples", "checkpoint_folder", "member_settings", "open_data", "test_years"]
+__all__ = ["central_samples", "checkpoint_folder", "head_settings", "member_settings", "open_data", "test_years"]
 
 
 def test_years(config: Config) -> list[int]:
@@ -53,6 +53,24 @@ def member_settings(config: Config) -> MemberSettings:
         seed=config.seed,
         device=config.device,
         loader_workers=0,
+    )
+
+
+def head_settings(config: Config) -> HeadSettings:
+    """What of the configuration decides a head."""
+    return HeadSettings(
+        hidden=config.head_hidden,
+        logit=config.head_logit,
+        loss=config.head_loss,
+        target=config.head_target,
+        lr=config.head_lr,
+        momentum=config.head_momentum,
+        weight_decay=config.head_weight_decay,
+        batch_size=config.head_batch_size,
+        power=config.head_power,
+        epochs=config.head_epochs,
+        patience=config.head_patience,
+        seed=config.seed,
     )
 
 

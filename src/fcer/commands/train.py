@@ -35,11 +35,15 @@ def run(resolved: Resolved) -> None:
     print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
-def train_year(config: Config, folds: Sequence[Fold], tracked: TrackedRun) -> list[Member]:
-    """The members of folds with one test year, trained where they are not there yet."""
-    dataset, folder = _train_folds(config, folds, tracked)
+def train_year(config: Config, folds: Sequence[Fold], tracked: TrackedRun, *, compare: bool = True) -> list[Member]:
+    """The members of folds with one test year, trained where they are not there yet.
+
+    With `compare` they are then scored on the test year; without, no file of it is read.
+    """
+    folder = _train_folds(config, folds, tracked)
     members = load_members(folder, config.arch, folds, member_settings(config).features)
-    _compare(config, dataset, folds[0].test[0], members, tracked)
+    if compare:
+        _compare(config, folds[0].test[0], members, tracked)
     return members
 
 
@@ -56,8 +60,8 @@ def _asked_folds(resolved: Resolved) -> list[tuple[Fold, ...]]:
     return [(fold,)]
 
 
-def _train_folds(config: Config, folds: Sequence[Fold], tracked: TrackedRun | None) -> tuple[Dataset, Path]:
-    dataset = open_data(config, [y for fold in folds for y in (*fold.train, *fold.validation, *fold.test)])
+def _train_folds(config: Config, folds: Sequence[Fold], tracked: TrackedRun | None) -> Path:
+    dataset = open_data(config, [y for fold in folds for y in (*fold.train, *fold.validation)])
     folder = checkpoint_folder(config, dataset)
     for fold in folds:
         path = fold_file(folder, fold.number)
@@ -65,7 +69,7 @@ def _train_folds(config: Config, folds: Sequence[Fold], tracked: TrackedRun | No
             train_member(dataset, fold, member_settings(config), path)
         else:
             _train_tracked(config, dataset, fold, path, tracked)
-    return dataset, folder
+    return folder
 
 
 def _train_tracked(config: Config, dataset: Dataset, fold: Fold, path: Path, parent: TrackedRun) -> None:
@@ -80,7 +84,7 @@ def _train_tracked(config: Config, dataset: Dataset, fold: Fold, path: Path, par
                 runs.append(stack.enter_context(tracked_run(name, settings=settings, parent=parent)))
                 runs[0].dataset(dataset.catalog.root, dataset.fingerprint(fold.train), "train")
                 runs[0].dataset(dataset.catalog.root, dataset.fingerprint(fold.validation), "validation")
-            metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.val_ap}
+            metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
             runs[0].metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
 
         result = train_member(dataset, fold, member_settings(config), path, on_epoch=on_epoch)
@@ -93,9 +97,9 @@ def _train_tracked(config: Config, dataset: Dataset, fold: Fold, path: Path, par
     print(f"fold {fold.number}: validation AP {val_ap:.3f}, {said}, {path}")
 
 
-def _compare(config: Config, dataset: Dataset, year: int, members: Sequence[Member], tracked: TrackedRun) -> None:
+def _compare(config: Config, year: int, members: Sequence[Member], tracked: TrackedRun) -> None:
     """On the test year: each member, the ensemble, and today's fire as tomorrow's prediction."""
-    samples = central_samples(config, dataset, [year])
+    samples = central_samples(config, open_data(config, [year]), [year])
     persistence = persistence_ap(samples)
     *alone, together = average_precisions(members, samples)
     by_fold = {f"test/fold{member.fold.number}_ap": ap for member, ap in zip(members, alone, strict=True)}

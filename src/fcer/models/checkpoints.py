@@ -7,24 +7,18 @@ standardised how) and to trace them (which years, which data, which code). It ca
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from fcer.errors import CheckpointError
 from fcer.files import atomic_path
 from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, state_shapes
+from fcer.models.headers import HEADER, Reader, integer, number, opened, optional, parse_header, several, text
 from fcer.models.weights import backbone_from_weights, unreadable
 
 __all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
-
-_HEADER = "fcer"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ def save_checkpoint(path: Path, backbone: Backbone, info: CheckpointInfo) -> Non
     if {key: tuple(value.shape) for key, value in weights.items()} != state_shapes(info.spec):
         raise ValueError("its batch norms are folded away: save the backbone that the fast copy was made from")
     with atomic_path(path) as partial:
-        save_file(weights, partial, metadata={_HEADER: json.dumps(asdict(info), allow_nan=False)})
+        save_file(weights, partial, metadata={HEADER: json.dumps(asdict(info), allow_nan=False)})
 
 
 def load_checkpoint(
@@ -91,8 +85,8 @@ def load_checkpoint(
         arch: the architecture it must have; any where not given.
         channels: the channels of one day it must have; likewise.
     """
-    with _opened(path) as file:
-        info = _parse_header(path, file.metadata())
+    with opened(path) as file:
+        info = _parse(path, file.metadata())
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
     asked = (arch or info.arch, info.channels if channels is None else channels)
     if asked != (info.arch, info.channels):
@@ -111,8 +105,8 @@ def load_checkpoint(
 
 def read_info(path: Path) -> CheckpointInfo:
     """The header of `path` alone, at no cost for the weights."""
-    with _opened(path) as file:
-        return _parse_header(path, file.metadata())
+    with opened(path) as file:
+        return _parse(path, file.metadata())
 
 
 def content_hash(path: Path) -> str:
@@ -124,83 +118,25 @@ def content_hash(path: Path) -> str:
         raise unreadable(path, error) from None
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """The file open for safetensors, which checks on the way that no byte of it is missing."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            yield file
-    except SafetensorError:
-        raise CheckpointError(f"{path}: not a safetensors file, or cut short; copy or train it again") from None
-    except OSError as error:
-        raise unreadable(path, error) from None
-
-
-def _parse_header(path: Path, metadata: dict[str, str] | None) -> CheckpointInfo:
-    """The header with every type checked, since a file from elsewhere can hold anything."""
-    text = (metadata or {}).get(_HEADER)
-    if text is None:
-        raise CheckpointError(
-            f"{path}: its header does not say what the weights are; give a file that `fcer train` wrote"
-        )
-    try:
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            raise TypeError("it is not an object")
-        # files from before there was a training key are as good as any
-        values.setdefault("training_key", None)
-        wrong = sorted(values.keys() ^ _READERS.keys())
-        if wrong:
-            raise ValueError(f"{', '.join(wrong)} missing or unknown")
-        return CheckpointInfo(**{name: _READERS[name](value) for name, value in values.items()})
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(
-            f"{path}: its header cannot be used ({error}); train it again with this version of fcer"
-        ) from None
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not an integer")
-    return value
-
-
-def _number(value: object) -> float:
-    return value if isinstance(value, float) else float(_integer(value))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def _several(read: Callable[[object], T]) -> Callable[[object], tuple[T, ...]]:
-    def read_all(value: object) -> tuple[T, ...]:
-        if not isinstance(value, list):
-            raise TypeError(f"{value!r} is not a list")
-        return tuple(read(item) for item in value)
-
-    return read_all
-
-
-def _optional(read: Callable[[object], T]) -> Callable[[object], T | None]:
-    return lambda value: None if value is None else read(value)
-
-
-_READERS: dict[str, Callable[[object], Any]] = {
-    "arch": _text,
-    "channels": _integer,
-    "width": _number,
-    "fold": _optional(_integer),
-    "train_years": _several(_integer),
-    "val_years": _several(_integer),
-    "test_years": _several(_integer),
-    "features": _several(_integer),
-    "mean": _several(_number),
-    "std": _several(_number),
-    "val_ap": _optional(_number),
-    "dataset_fingerprint": _text,
-    "code_version": _text,
-    "training_key": _optional(_text),
+_READERS: dict[str, Reader] = {
+    "arch": text,
+    "channels": integer,
+    "width": number,
+    "fold": optional(integer),
+    "train_years": several(integer),
+    "val_years": several(integer),
+    "test_years": several(integer),
+    "features": several(integer),
+    "mean": several(number),
+    "std": several(number),
+    "val_ap": optional(number),
+    "dataset_fingerprint": text,
+    "code_version": text,
+    "training_key": optional(text),
 }
+
+
+def _parse(path: Path, metadata: dict[str, str] | None) -> CheckpointInfo:
+    # files from before there was a training key are as good as any
+    absent = {"training_key": None}
+    return parse_header(path, metadata, CheckpointInfo, _READERS, written_by="fcer train", absent=absent)

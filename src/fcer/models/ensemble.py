@@ -1,4 +1,7 @@
-"""The ensemble: its members' probabilities in one pass over the data, and the backbone among them."""
+"""The ensemble: its members' predictions in one pass over the data, and the backbone among them.
+
+Shape suffixes: K members, B samples, H height, W width, F features of the decoder's last map.
+"""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -16,27 +19,37 @@ from fcer.data.maps import PredictedMaps, write_maps
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples, preprocess
 from fcer.errors import ConfigError
-from fcer.models.inference import predict_logits
+from fcer.models.inference import predict
 from fcer.models.members import Member
 
 __all__ = [
+    "BATCH",
     "Batch",
     "average_precisions",
     "choose_backbone",
     "member_batches",
+    "pass_through",
     "selection_aps",
     "write_ensemble_maps",
 ]
 
-_BATCH = 4
+BATCH = 4
+"""Samples that go through the members together: more would not be faster on a CPU."""
 
 
 class Batch(NamedTuple):
-    """Consecutive samples: where they stand, members' probabilities (members, samples, H, W), and labels."""
+    """Some samples: what each member and the backbone's decoder made of them, and their labels."""
 
-    where: slice
-    probabilities: NDArray[np.float32]
-    y: NDArray[np.uint8]
+    logits_KBHW: NDArray[np.float32]
+    """K members."""
+    features_BFHW: NDArray[np.float32] | None
+    """The decoder's last map of the member that was asked for."""
+    y_BHW: NDArray[np.uint8]
+
+    @property
+    def probabilities_KBHW(self) -> NDArray[np.float32]:
+        """Of each member."""
+        return torch.from_numpy(self.logits_KBHW).sigmoid().numpy()
 
 
 def choose_backbone(members: Sequence[Member], aps: Sequence[float]) -> Member:
@@ -64,31 +77,48 @@ def selection_aps(members: Sequence[Member], select_by: str, validation: Callabl
 
 def average_precisions(members: Sequence[Member], samples: Samples, *, label: str = "predict") -> list[float]:
     """AP over all pixels of the samples: of each member, then of their mean."""
-    batches = list(member_batches(members, samples, label=label))
-    fire = np.concatenate([batch.y.ravel() for batch in batches])
-    scores = np.concatenate([batch.probabilities.reshape(len(members), -1) for batch in batches], axis=1)
+    batches = [batch for _, batch in member_batches(members, samples, label=label)]
+    fire = np.concatenate([batch.y_BHW.ravel() for batch in batches])
+    scores = np.concatenate([batch.probabilities_KBHW.reshape(len(members), -1) for batch in batches], axis=1)
     return [average_precision_score(fire, score) for score in (*scores, scores.mean(0))]
 
 
 def member_batches(
     members: Sequence[Member], samples: Samples, *, shared: Normalization | None = None, label: str = "predict"
-) -> Iterator[Batch]:
-    """Every sample read once and shown to every member, standardised with its own statistics or `shared` ones."""
+) -> Iterator[tuple[slice, Batch]]:
+    """Every sample read once and shown to every member, with where it stands."""
     with tqdm(total=len(samples), desc=label, unit="sample", disable=None, leave=False) as bar:
-        for start in range(0, len(samples), _BATCH):
-            where = slice(start, min(start + _BATCH, len(samples)))
-            read = [samples.raw(k) for k in range(where.start, where.stop)]
-            inputs: dict[Normalization, torch.Tensor] = {}
-            probabilities = []
-            for member in members:
-                normalization = shared or member.normalization
-                if normalization not in inputs:
-                    x = [preprocess(raw, samples.channels, samples.features, normalization) for raw, _ in read]
-                    inputs[normalization] = torch.from_numpy(np.stack(x))
-                logits_B1HW = predict_logits(member.backbone, inputs[normalization])
-                probabilities.append(torch.sigmoid(logits_B1HW[:, 0]).numpy())
-            yield Batch(where, np.stack(probabilities), np.stack([y for _, y in read]))
+        for start in range(0, len(samples), BATCH):
+            where = slice(start, min(start + BATCH, len(samples)))
+            yield where, pass_through(members, samples, range(where.start, where.stop), shared=shared)
             bar.update(where.stop - where.start)
+
+
+def pass_through(
+    members: Sequence[Member],
+    samples: Samples,
+    indices: Sequence[int],
+    *,
+    shared: Normalization | None = None,
+    keep: Member | None = None,
+) -> Batch:
+    """Samples read once and shown to every member once, standardised with its own statistics or `shared` ones.
+
+    The decoder's features of the member `keep` come with its logits: they cost no pass of their own.
+    """
+    read = [samples.raw(k) for k in indices]
+    inputs: dict[Normalization, torch.Tensor] = {}
+    logits, features = [], None
+    for member in members:
+        normalization = shared or member.normalization
+        if normalization not in inputs:
+            x = [preprocess(raw, samples.channels, samples.features, normalization) for raw, _ in read]
+            inputs[normalization] = torch.from_numpy(np.stack(x))
+        predicted = predict(member.backbone, inputs[normalization])
+        logits.append(predicted.logits_B1HW[:, 0].cpu().numpy())
+        if member is keep:
+            features = predicted.features_BFHW.cpu().numpy()
+    return Batch(np.stack(logits), features, np.stack([y for _, y in read]))
 
 
 def write_ensemble_maps(
@@ -109,8 +139,9 @@ def write_ensemble_maps(
             name: np.lib.format.open_memmap(Path(folder) / f"{name}.npy", "w+", dtype, shape)
             for name, dtype in (("y", np.uint8), ("ensemble_prob", np.float32), ("ensemble_unc", np.float32))
         }
-        for where, probabilities, y in member_batches(members, samples, shared=shared):
-            arrays["y"][where] = y
+        for where, batch in member_batches(members, samples, shared=shared):
+            probabilities = batch.probabilities_KBHW
+            arrays["y"][where] = batch.y_BHW
             arrays["ensemble_prob"][where] = probabilities.mean(0)
             arrays["ensemble_unc"][where] = normalized_std(probabilities)
         labels = sample_labels(samples)

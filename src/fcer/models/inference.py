@@ -13,7 +13,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 from fcer.models.backbones import STRIDE, Backbone
 
-__all__ = ["Prediction", "fast", "predict", "predict_logits"]
+__all__ = ["Prediction", "fast", "padded", "predict", "predict_logits"]
 
 
 class Prediction(NamedTuple):
@@ -51,21 +51,25 @@ def _fold_batch_norm(parent: nn.Module) -> None:
 
 @torch.inference_mode()
 def predict(backbone: Backbone, x_BTCHW: Tensor) -> Prediction:
-    """Logits (B, 1, H, W) and the decoder's last feature map (B, F, H, W) for images of any size.
-
-    Images are padded to a multiple of 32 and the results cropped back. The padding is zero, which after
-    standardisation is what a missing value is: replicated or mirrored edges would invent fire outside the
-    image. It goes to the bottom and the right only, so that pixels keep their place in the encoder's grid.
-    """
-    if backbone.training:
-        raise ValueError("predict needs a backbone in eval mode: call .eval() on it, or use fast(backbone)")
+    """Logits (B, 1, H, W) and the decoder's last feature map (B, F, H, W) for images of any size."""
     H, W = x_BTCHW.shape[-2:]
-    x_BTCHW = x_BTCHW.to(next(backbone.parameters()))
-    if H % STRIDE or W % STRIDE:
-        x_BTCHW = F.pad(x_BTCHW, (0, -W % STRIDE, 0, -H % STRIDE))
-    features_BFHW = backbone.features(x_BTCHW)
+    features_BFHW = backbone.features(padded(backbone, x_BTCHW))
     logits_B1HW = backbone.model.segmentation_head(features_BFHW)
     return Prediction(logits_B1HW[..., :H, :W], features_BFHW[..., :H, :W])
+
+
+def padded(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
+    """Images of any size where the backbone is, padded to a multiple of 32: results are to be cropped back.
+
+    The padding is zero, which after standardisation is what a missing value is: replicated or mirrored edges
+    would invent fire outside the image. It goes to the bottom and the right only, so that pixels keep their
+    place in the encoder's grid.
+    """
+    if backbone.training:
+        raise ValueError("predicting needs a backbone in eval mode: call .eval() on it, or use fast(backbone)")
+    H, W = x_BTCHW.shape[-2:]
+    x_BTCHW = x_BTCHW.to(next(backbone.parameters()))
+    return F.pad(x_BTCHW, (0, -W % STRIDE, 0, -H % STRIDE)) if H % STRIDE or W % STRIDE else x_BTCHW
 
 
 def predict_logits(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:

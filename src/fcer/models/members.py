@@ -8,7 +8,7 @@ from fcer.data.folds import Fold
 from fcer.data.normalization import Normalization, released
 from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
-from fcer.models.checkpoints import content_hash, load_checkpoint
+from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint
 from fcer.models.inference import fast
 from fcer.models.released import find_released, load_released
 
@@ -29,10 +29,35 @@ class Member:
     file_ap: float | None
     """Test AP in a released file's name, by which the paper chose its backbones."""
 
+    features: tuple[int, ...]
+    """What it sees of a day: indices among the channels after preprocessing."""
+
     @property
     def digest(self) -> str:
         """Of the checkpoint's content."""
         return content_hash(self.path)
+
+    def original(self) -> tuple[Backbone, CheckpointInfo]:
+        """The backbone as it lies in the file, and what the file says of it or a released one stands for."""
+        if self.path.suffix == ".safetensors":
+            return load_checkpoint(self.path)
+        backbone = load_released(self.path, self.backbone.spec.arch, len(self.features))
+        info = CheckpointInfo(
+            arch=backbone.spec.arch,
+            channels=backbone.spec.channels,
+            width=backbone.spec.width,
+            fold=self.fold.number,
+            train_years=self.fold.train,
+            val_years=self.fold.validation,
+            test_years=self.fold.test,
+            features=self.features,
+            mean=self.normalization.mean,
+            std=self.normalization.std,
+            val_ap=None,
+            dataset_fingerprint="released",
+            code_version="released",
+        )
+        return backbone, info
 
 
 def fold_file(folder: Path, fold: int) -> Path:
@@ -54,6 +79,7 @@ def load_members(folder: Path, arch: str, folds: Sequence[Fold], features: Seque
             normalization=released(fold.train),
             val_ap=None,
             file_ap=files[fold.number].test_ap,
+            features=tuple(features),
         )
         for fold in folds
     ]
@@ -71,4 +97,4 @@ def _own(path: Path, arch: str, fold: Fold, features: Sequence[int]) -> Member:
     if set(fold.test) & {*info.train_years, *info.val_years}:
         raise CheckpointError(f"{path}: it has seen the test year {fold.test[0]} in training; train it again")
     normalization = Normalization(info.mean, info.std, f"of {path.name}")
-    return Member(fold, path, fast(backbone), normalization, info.val_ap, None)
+    return Member(fold, path, fast(backbone), normalization, info.val_ap, None, info.features)

@@ -16,7 +16,7 @@ from fcer.training.batches import draw_seed
 from fcer.training.distributed import World
 from fcer.training.settings import MemberSettings
 
-__all__ = ["Learner", "fire_loss", "make_learner"]
+__all__ = ["Learner", "adamw", "fire_loss", "make_learner"]
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,20 @@ def make_learner(settings: MemberSettings, fold: Fold, device: torch.device, wor
     torch.manual_seed(draw_seed(settings.seed, fold.number))
     backbone = build(settings.arch, len(settings.features), settings.width)
     backbone.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
-    weights = list(backbone.parameters())
+    optimizer = adamw(backbone, settings)
+    scaler = torch.amp.GradScaler(device.type, enabled=device.type == "cuda")
+    return Learner(backbone, world.wrap(backbone, device), optimizer, scaler, device)
+
+
+def adamw(model: nn.Module, settings: MemberSettings) -> torch.optim.AdamW:
+    """The optimiser of a whole network."""
+    weights = list(model.parameters())
     # pulling biases and norms towards zero would only hinder them
     groups = [
         {"params": [w for w in weights if w.ndim > 1], "weight_decay": settings.weight_decay},
         {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, settings.lr, fused=True)
-    scaler = torch.amp.GradScaler(device.type, enabled=device.type == "cuda")
-    return Learner(backbone, world.wrap(backbone, device), optimizer, scaler, device)
+    return torch.optim.AdamW(groups, settings.lr, fused=True)
 
 
 def fire_loss(logits_B1HW: Tensor, y_B1HW: Tensor, pos_weight: float) -> Tensor:

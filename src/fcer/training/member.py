@@ -99,7 +99,7 @@ def train_member(
 
     learner.backbone.load_state_dict(best)
     kept = best_epoch(records)
-    info = _info(dataset, task, learner.backbone.spec, records[kept - 1].val_ap)
+    info = _info(dataset, task, learner.backbone.spec, records[kept - 1].score)
     if world.is_main:
         save_checkpoint(path, learner.backbone, info)
         task.resume.unlink(missing_ok=True)

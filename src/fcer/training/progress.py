@@ -20,19 +20,19 @@ class EpochRecord(NamedTuple):
     train_loss: float
     """Mean over the epoch's pixels, each under the weights of its own step."""
     val_loss: float
-    val_ap: float
-    """Average precision over all pixels of the validation years together."""
+    score: float
+    """On the validation years, the higher the better: a member's AP, a student's AUROC near fire."""
     lr: float
     seconds: float
 
 
 def best_epoch(records: Sequence[EpochRecord]) -> int:
-    """The epoch with the highest validation AP; the first of equals."""
-    return max(records, key=lambda record: (record.val_ap, -record.epoch)).epoch
+    """The epoch with the highest validation score; the first of equals."""
+    return max(records, key=lambda record: (record.score, -record.epoch)).epoch
 
 
 def stalled(records: Sequence[EpochRecord], patience: int) -> bool:
-    """Whether the last `patience` epochs have all failed to better the AP before them."""
+    """Whether the last `patience` epochs have all failed to better the score before them."""
     return bool(records) and records[-1].epoch - best_epoch(records) >= patience
 
 
@@ -43,8 +43,8 @@ def learning_rate(settings: MemberSettings, records: Sequence[EpochRecord]) -> f
     wait = max(1, settings.patience // 2)
     best, since, halvings = -math.inf, 0, 0
     for record in records:
-        if record.val_ap > best:
-            best, since = record.val_ap, 0
+        if record.score > best:
+            best, since = record.score, 0
         else:
             since += 1
         if since == wait:

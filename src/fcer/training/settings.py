@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset
@@ -75,13 +76,16 @@ class MemberSettings:
         if not 0 <= self.weight_decay < math.inf:
             raise ConfigError(f"weight_decay: {self.weight_decay} cannot be used; give 0 or more")
 
+    def deciding(self) -> dict[str, Any]:
+        """The settings that decide what comes out, by name."""
+        return {name: value for name, value in asdict(self).items() if name not in _WHERE_ONLY}
+
 
 def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:
     """SHA-256 in hex of everything that decides a member's weights: same key, same member."""
-    how = {name: value for name, value in asdict(settings).items() if name not in _WHERE_ONLY}
     decided_by = {
         "schema": _SCHEMA,
-        "settings": how,
+        "settings": settings.deciding(),
         "fold": fold.number,
         "train": dataset.fingerprint(fold.train),
         "validation": dataset.fingerprint(fold.validation),

@@ -1,0 +1,74 @@
+"""`fcer distill`: the student of each test year, tracked and registered."""
+
+from fcer.commands import settings_of
+from fcer.commands.ensemble import YearEnsemble, year_ensemble
+from fcer.commands.study import head_settings, member_settings, open_data, test_years
+from fcer.config import Config
+from fcer.models.student_files import head_file
+from fcer.resolve import Resolved, to_yaml
+from fcer.tracking import TrackedRun, tracked_run
+from fcer.training import Distilled, EpochRecord, Teaching, distil
+
+__all__ = ["distill_year", "run"]
+
+
+def run(resolved: Resolved) -> None:
+    """Distil year by year; several years are runs below one."""
+    config = resolved.config
+    years = test_years(config)
+    settings = settings_of(config, "distill")
+    with tracked_run("distill", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
+        for year in years:
+            if len(years) == 1:
+                distill_year(config, year_ensemble(config, year, tracked), tracked)
+                continue
+            with tracked_run(f"distill {year}", settings={**settings, "year": year}, parent=tracked) as below:
+                distill_year(config, year_ensemble(config, year, below), below)
+    print("next: fcer evaluate with the same options, or make ui to see the runs")
+
+
+def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun) -> Distilled:
+    """The year's student, fitted where it is not there yet; all of it is on disk before it is logged."""
+    fold = ensemble.backbone.fold
+    dataset = open_data(config, (*fold.train, *fold.validation))
+    teaching = Teaching(
+        dataset, ensemble.members, ensemble.backbone, ensemble.shared, config.crop, config.views, config.seed
+    )
+    distilled = distil(
+        teaching,
+        head_settings(config),
+        anchor=config.anchor,
+        cache=config.work / "cache" / "features",
+        students=config.work / "students",
+        joint=None if config.freeze else member_settings(config),
+    )
+    _log(tracked, ensemble, teaching, distilled)
+    info = distilled.info
+    said = f"best epoch {info.epoch} of {len(distilled.records)}" if distilled.fitted else "distilled before"
+    print(f"student {ensemble.year}: validation AUROC {info.val_auroc:.3f} within {info.anchor_px:.3g} px, {said}")
+    print(f"student {ensemble.year}: {distilled.folder}")
+    return distilled
+
+
+def _log(tracked: TrackedRun, ensemble: YearEnsemble, teaching: Teaching, distilled: Distilled) -> None:
+    root, fold, info = teaching.dataset.catalog.root, teaching.backbone.fold, distilled.info
+    tracked.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
+    tracked.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
+    # tracked.link_tagged({f"fold{m.fold.number}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
+    tracked.curves(row for record in distilled.records for row in _rows(record))
+    scores = {"val_auroc": info.val_auroc, "anchor_px": info.anchor_px}
+    tracked.metrics({"best/val_auroc": info.val_auroc, "best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    tracked.tags({"fcer.student": info.key, "fcer.test_year": str(ensemble.year)})
+    tracked.file(head_file(distilled.folder), "student")
+    tracked.file(distilled.folder / "history.json", "student")
+    tracked.model(distilled.folder, metrics=scores)
+
+
+def _rows(record: EpochRecord) -> list[tuple[str, float, int]]:
+    values = {
+        "train/loss": record.train_loss,
+        "train/lr": record.lr,
+        "val/loss": record.val_loss,
+        "val/auroc": record.score,
+    }
+    return [(name, value, record.epoch) for name, value in values.items()]

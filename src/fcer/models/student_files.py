@@ -1,0 +1,147 @@
+"""A student on disk: a folder with its backbone and its head, each a safetensors file that says what it is.
+
+The folder is all that predicting needs. `head.safetensors` is written last: where it is, the student is complete.
+"""
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+from fcer.data.normalization import Normalization
+from fcer.errors import CheckpointError
+from fcer.files import atomic_path
+from fcer.models.backbones import Backbone
+from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint, save_checkpoint
+from fcer.models.headers import HEADER, integer, number, opened, parse_header, several, text, truth
+from fcer.models.inference import fast
+from fcer.models.student import HeadSpec, Student, UncertaintyHead
+
+__all__ = ["HeadInfo", "LoadedStudent", "backbone_file", "head_file", "load_student", "read_head_info", "save_student"]
+
+
+@dataclass(frozen=True)
+class HeadInfo:
+    """What a head is and where it comes from."""
+
+    features: int
+    hidden: tuple[int, ...]
+    logit: bool
+    loss: str
+    target: str
+    """Which disagreement of the teacher it was taught."""
+    frozen: bool
+    """Whether the backbone is that of an ensemble's member, untouched; else it was trained along."""
+    anchor_px: float
+    """Radius of the region in which the best epoch was chosen."""
+    val_auroc: float
+    """In that region of the validation years, at that epoch."""
+    epoch: int
+    """The one whose weights these are."""
+    backbone: str
+    """Hash of the backbone's checkpoint beside it."""
+    teachers: tuple[str, ...]
+    """Hashes of the checkpoints that taught it."""
+    dataset_fingerprint: str
+    code_version: str
+    key: str
+    """Stands for all that decided the weights."""
+
+    def __post_init__(self) -> None:
+        if self.features < 1 or any(width < 1 for width in self.hidden):
+            raise ValueError(f"a head from {self.features} features through {list(self.hidden)} is none")
+        if not (math.isfinite(self.anchor_px) and 0 <= self.val_auroc <= 1):
+            raise ValueError(f"anchor_px {self.anchor_px} or val_auroc {self.val_auroc} is impossible")
+
+    @property
+    def spec(self) -> HeadSpec:
+        """The head's shape."""
+        return HeadSpec(self.features, self.hidden, self.logit)
+
+
+@dataclass(frozen=True)
+class LoadedStudent:
+    """A student ready to predict, and what its files say of it."""
+
+    student: Student
+    normalization: Normalization
+    """To standardise its input with."""
+    backbone: CheckpointInfo
+    head: HeadInfo
+
+
+def backbone_file(folder: Path) -> Path:
+    """Where a student's backbone lies."""
+    return folder / "backbone.safetensors"
+
+
+def head_file(folder: Path) -> Path:
+    """Where a student's head lies."""
+    return folder / "head.safetensors"
+
+
+def save_student(
+    folder: Path, backbone: Backbone, backbone_info: CheckpointInfo, head: UncertaintyHead, head_info: HeadInfo
+) -> None:
+    """Write both files, the head last; `head_info.backbone` is filled in."""
+    save_checkpoint(backbone_file(folder), backbone, backbone_info)
+    values = asdict(head_info) | {"backbone": content_hash(backbone_file(folder))}
+    weights = {key: value.detach().cpu().contiguous() for key, value in head.state_dict().items()}
+    with atomic_path(head_file(folder)) as partial:
+        save_file(weights, partial, metadata={HEADER: json.dumps(values, allow_nan=False)})
+
+
+def load_student(folder: Path) -> LoadedStudent:
+    """The student in `folder`, in eval mode and laid out for speed."""
+    with opened(head_file(folder)) as file:
+        info = _parse(head_file(folder), file.metadata())
+        weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+    if content_hash(backbone_file(folder)) != info.backbone:
+        raise CheckpointError(f"{backbone_file(folder)}: not the backbone that the head was made for; copy both again")
+    backbone, backbone_info = load_checkpoint(backbone_file(folder))
+    head = UncertaintyHead(info.spec)
+    expected = {key: value.shape for key, value in head.state_dict().items()}
+    if {key: value.shape for key, value in weights.items()} != expected:
+        raise CheckpointError(f"{head_file(folder)}: its weights do not fit its header; distil it again")
+    if not all(bool(torch.isfinite(value).all()) for value in weights.values()):
+        raise CheckpointError(f"{head_file(folder)}: its weights are not finite; distil it again")
+    if info.features != backbone.feature_channels:
+        raise CheckpointError(
+            f"{head_file(folder)}: reads {info.features} features, but its backbone has {backbone.feature_channels}; "
+            "distil it again"
+        )
+    head.load_state_dict(weights)
+    student = Student(fast(backbone), head.eval().requires_grad_(False))
+    normalization = Normalization(backbone_info.mean, backbone_info.std, f"of {backbone_file(folder).name}")
+    return LoadedStudent(student.eval(), normalization, backbone_info, info)
+
+
+def read_head_info(folder: Path) -> HeadInfo:
+    """What the head's header says, without its weights."""
+    with opened(head_file(folder)) as file:
+        return _parse(head_file(folder), file.metadata())
+
+
+def _parse(path: Path, metadata: dict[str, str] | None) -> HeadInfo:
+    return parse_header(path, metadata, HeadInfo, _READERS, written_by="fcer distill")
+
+
+_READERS = {
+    "features": integer,
+    "hidden": several(integer),
+    "logit": truth,
+    "loss": text,
+    "target": text,
+    "frozen": truth,
+    "anchor_px": number,
+    "val_auroc": number,
+    "epoch": integer,
+    "backbone": text,
+    "teachers": several(text),
+    "dataset_fingerprint": text,
+    "code_version": text,
+    "key": text,
+}

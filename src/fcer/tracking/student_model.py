@@ -1,0 +1,89 @@
+"""A student as an MLflow model, registered under one name; the first becomes `champion`."""
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+
+import mlflow
+import numpy as np
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+from mlflow.models import Model
+from mlflow.models.signature import ModelSignature
+from mlflow.types.schema import Schema, TensorSpec
+
+import fcer
+from fcer.models.raw_days import needed_channels
+from fcer.models.student_files import LoadedStudent, load_student
+
+__all__ = ["CHAMPION", "REGISTERED", "log_student"]
+
+REGISTERED = "fcer-student"
+CHAMPION = "champion"
+
+_PACKAGES = ("mlflow", "torch", "numpy", "safetensors", "scipy", "tqdm")
+"""What loading the model needs besides this package, which travels with it."""
+
+
+def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None:
+    """Log the student in `folder` to the run and register it; a run whose student is registered is left as it is."""
+    client = mlflow.MlflowClient()
+    if client.search_model_versions(f"run_id = '{run_id}'"):
+        return
+    loaded = load_student(folder)
+    info = Model.log(
+        artifact_path=None,
+        name="student",
+        flavor=mlflow.pyfunc,
+        run_id=run_id,
+        python_model=str(Path(__file__).with_name("served_student.py")),
+        artifacts={"student": str(folder)},
+        code_paths=[str(Path(fcer.__file__).parent)],
+        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
+        signature=_signature(loaded),
+        metadata=_metadata(loaded),
+    )
+    for name, value in metrics.items():
+        client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
+    registered = _register(client, info.model_uri, run_id)
+    said = {**_metadata(loaded), **{name: str(value) for name, value in metrics.items()}}
+    for name, text in said.items():
+        client.set_model_version_tag(REGISTERED, registered.version, name, text)
+
+
+def _signature(loaded: LoadedStudent) -> ModelSignature:
+    """Raw days of any number and size in; one map of each kind out."""
+    days = loaded.student.backbone.days
+    number = np.dtype(np.float32)
+    inputs = Schema([TensorSpec(number, (-1, days, -1, -1, -1))])
+    return ModelSignature(
+        inputs, Schema([TensorSpec(number, (-1, -1, -1), name) for name in ("probability", "uncertainty")])
+    )
+
+
+def _metadata(loaded: LoadedStudent) -> dict[str, str]:
+    """What whoever calls the model should know."""
+    channels = ", ".join(map(str, needed_channels(loaded)))
+    return {
+        "input": f"raw days (samples, {loaded.student.backbone.days}, channels, rows, columns): all 23 raw channels "
+        f"of WildfireSpreadTS, or {channels} alone; standardised inside, NaN where a value is missing",
+        "output": "probability: of fire tomorrow; uncertainty: 0 to 1",
+        "arch": loaded.backbone.arch,
+        "train_years": ", ".join(map(str, loaded.backbone.train_years)),
+        "test_years": ", ".join(map(str, loaded.backbone.test_years)),
+        "key": loaded.head.key,
+    }
+
+
+def _register(client: mlflow.MlflowClient, source: str, run_id: str) -> ModelVersion:
+    try:
+        client.create_registered_model(
+            REGISTERED, description="Next-day fire probability and its uncertainty in one pass"
+        )
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_ALREADY_EXISTS":
+            raise
+    registered = client.create_model_version(REGISTERED, source, run_id)
+    if CHAMPION not in client.get_registered_model(REGISTERED).aliases:
+        client.set_registered_model_alias(REGISTERED, CHAMPION, registered.version)
+    return registered

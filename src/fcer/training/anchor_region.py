@@ -1,0 +1,76 @@
+"""The pixels near fire that decide which epoch is kept, gathered once: validation costs one product and one sort.
+
+Shape suffixes: B samples, K passes of the teacher, F features, P pixels.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fcer.core.ranking import auroc, rank_counts
+from fcer.core.regions import fire_region
+from fcer.core.surface import surface_losses
+from fcer.errors import ConfigError, DataError
+from fcer.models.student import UncertaintyHead
+from fcer.training.cached import CachedSplit
+
+__all__ = ["AnchorRegion", "gather_region", "mean_asd"]
+
+
+class AnchorRegion(NamedTuple):
+    """Every pixel at most the anchor from fire, of all images with fire."""
+
+    inputs_FP: Tensor
+    """Features, and below them the backbone's logit."""
+    error_P: NDArray[np.bool_]
+    """Where the backbone is wrong."""
+
+    def auroc(self, head: UncertaintyHead) -> float:
+        """How well the head's uncertainty ranks the backbone's errors above what it has right."""
+        with torch.no_grad():
+            features_BFHW, logits_BHW = self.inputs_FP[None, :-1, :, None], self.inputs_FP[None, -1, :, None]
+            uncertainty_P = head(features_BFHW, logits_BHW).sigmoid().flatten().numpy()
+        return float(auroc(rank_counts(self.error_P, uncertainty_P)))
+
+
+def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:
+    """The region of a cached split; refused where the backbone makes no error in it, or nothing else."""
+    inputs, errors = [], []
+    for block in split.blocks():
+        y_BP = block.y_BP.numpy().astype(bool)
+        with_fire = np.flatnonzero(y_BP.any(1))
+        near = np.zeros_like(y_BP)
+        for k in with_fire:
+            near[k] = fire_region(y_BP[k].reshape(split.side, split.side), anchor_px).ravel()
+        for k in with_fire:
+            pixels = torch.from_numpy(np.flatnonzero(near[k]))
+            inputs.append(torch.cat([block.features_BFP[k][:, pixels].float(), block.logits_BP[k, pixels][None]]))
+        errors.append(((block.logits_BP > 0).numpy() != y_BP)[near])
+    error_P = np.concatenate(errors)
+    if error_P.all() or not error_P.any():
+        found = "no error" if error_P.size and not error_P.any() else "errors only" if error_P.size else "no pixel"
+        raise DataError(
+            f"validation years: the backbone makes {found} within {anchor_px:g} px of fire, so that the AUROC that "
+            "chooses the epoch is undefined; add fires of these years, or choose another --anchor or --crop"
+        )
+    return AnchorRegion(torch.cat(inputs, dim=1), error_P)
+
+
+def mean_asd(split: CachedSplit) -> float:
+    """The ensemble's mean average surface distance in px, over the images in which it and the truth have fire."""
+    distances = []
+    for block in split.blocks():
+        shape = (-1, split.side, split.side)
+        predicted = block.passes_BKP.float().mean(1) > 0.5
+        fire = block.y_BP.bool()
+        distances.append(surface_losses(predicted.reshape(shape).numpy(), fire.reshape(shape).numpy()).asd)
+    defined = np.concatenate(distances)
+    defined = defined[~np.isnan(defined)]
+    if not defined.size:
+        raise ConfigError(
+            "anchor: the ensemble misses every fire of the validation years and has no ASD; give it in px"
+        )
+    return float(defined.mean())

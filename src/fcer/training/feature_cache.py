@@ -1,0 +1,249 @@
+"""What the head learns from, computed once: the backbone's features and logits, what the teachers say, what burnt.
+
+Each sample passes through each member once; the backbone is one of them, so that its features come for free. A cache
+lies in a folder named by everything that decides its content. It is written shard by shard: one that is there is
+whole, and a caching that was killed goes on with the next.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from tqdm import tqdm
+
+from fcer.data.dataset import Dataset
+from fcer.data.normalization import Normalization
+from fcer.data.samples import Samples
+from fcer.errors import DataError, FcerError
+from fcer.files import atomic_path
+from fcer.models.backbones import architecture
+from fcer.models.ensemble import BATCH, pass_through
+from fcer.models.members import Member
+from fcer.training.batches import draw_seed
+from fcer.training.cached import CachedSplit
+
+__all__ = ["FeatureCache", "Teaching", "cache_features", "cache_key", "cached_bytes", "open_cache"]
+
+_SCHEMA = 1
+"""Part of every key: raise it when the same inputs would be cached in another way."""
+
+SHARD = 32
+"""Samples of one file: 22 MB of the paper's."""
+
+_LARGEST_HALF = float(torch.finfo(torch.float16).max)
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """Who teaches whom, with what."""
+
+    dataset: Dataset
+    """Holds the backbone's training and validation years."""
+    teachers: Sequence[Member]
+    backbone: Member
+    """One of the teachers: the student's."""
+    shared: Normalization | None = None
+    """Statistics that all teachers' inputs are standardised with; none: each with its own."""
+    crop: int = 128
+    views: int = 1
+    """Random views of each training sample."""
+    seed: int = 0
+
+    def training(self, normalization: Normalization | None = None) -> Samples:
+        """Random views, drawn by the seed, the view's number and the sample's; raw without `normalization`."""
+        fold = self.backbone.fold
+        seed = draw_seed(self.seed, fold.number)
+        return self._samples(fold.train, normalization=normalization, augment=True, seed=seed)
+
+    def validation(self, normalization: Normalization | None = None) -> Samples:
+        """Central crops; raw without `normalization`."""
+        return self._samples(self.backbone.fold.validation, normalization=normalization)
+
+    def _samples(self, years: Sequence[int], **how: Any) -> Samples:
+        days, features = architecture(self.backbone.backbone.spec.arch).days, self.backbone.features
+        samples = partial(Samples, days=days, features=features, crop=self.crop)
+        found = samples(self.dataset.fires(years), **how)
+        if not found:
+            raise DataError(
+                f"{self.dataset.catalog.root}: no fire of {', '.join(map(str, years))} has {days + 1} consecutive "
+                "days, which one sample needs; add longer fires, or choose another --arch"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class FeatureCache:
+    """A complete cache."""
+
+    folder: Path
+    key: str
+    training: CachedSplit
+    validation: CachedSplit
+    found: bool
+    """Whether all of it was there before."""
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """One file: samples `start` to `stop` of a split, views one after the other."""
+
+    path: Path
+    samples: Samples
+    start: int
+    stop: int
+
+
+def cache_key(teaching: Teaching) -> str:
+    """SHA-256 in hex of everything that decides what is cached: same key, same content."""
+    return hashlib.sha256(json.dumps(_decided_by(teaching), sort_keys=True).encode()).hexdigest()
+
+
+def cached_bytes(teaching: Teaching) -> int:
+    """The size on disk, but for headers of some hundred bytes a shard."""
+    samples = len(teaching.training()) * teaching.views + len(teaching.validation())
+    features = teaching.backbone.backbone.feature_channels
+    # half precision: features and passes; single: logits; one byte: what burnt
+    return samples * teaching.crop**2 * (2 * features + 2 * len(teaching.teachers) + 4 + 1)
+
+
+def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
+    """The cache of `teaching` below `root`, with whatever shards are missing computed now."""
+    key = cache_key(teaching)
+    folder = root / key[:16]
+    splits = {
+        "training": _shards(folder, "training", teaching.training(), teaching.views),
+        "validation": _shards(folder, "validation", teaching.validation(), 1),
+    }
+    shards = [shard for some in splits.values() for shard in some]
+    missing = [shard for shard in shards if not shard.path.exists()]
+    if missing:
+        left = sum(shard.stop - shard.start for shard in missing) / sum(shard.stop - shard.start for shard in shards)
+        _make_room(folder, cached_bytes(teaching), left)
+        _describe(folder, teaching)
+        _fill(missing, teaching)
+    training, validation = (CachedSplit([shard.path for shard in some]) for some in splits.values())
+    return FeatureCache(folder, key, training, validation, found=not missing)
+
+
+def open_cache(folder: Path) -> FeatureCache:
+    """A complete cache by its folder, for those who need neither the data nor the members."""
+    described = json.loads((folder / "cache.json").read_text())
+    training, validation = (
+        CachedSplit(sorted(folder.glob(f"{split}-*.safetensors"))) for split in ("training", "validation")
+    )
+    if [len(training), len(validation)] != described["samples"]:
+        raise FcerError(f"{folder}: not a complete feature cache; run fcer distill with the same options")
+    return FeatureCache(folder, described["key"], training, validation, found=True)
+
+
+def _decided_by(teaching: Teaching) -> dict[str, Any]:
+    fold, shared = teaching.backbone.fold, teaching.shared
+    return {
+        "schema": _SCHEMA,
+        "training": teaching.dataset.fingerprint(fold.train),
+        "validation": teaching.dataset.fingerprint(fold.validation),
+        "teachers": [member.digest for member in teaching.teachers],
+        "backbone": teaching.backbone.digest,
+        "arch": teaching.backbone.backbone.spec.arch,
+        "features": list(teaching.backbone.features),
+        # a member's own statistics are in its checkpoint, or follow from the fold of a released one
+        "folds": [member.fold.number for member in teaching.teachers],
+        "shared": None if shared is None else [list(shared.mean), list(shared.std)],
+        "crop": teaching.crop,
+        "views": teaching.views,
+        "seed": teaching.seed,
+    }
+
+
+def _shards(folder: Path, split: str, samples: Samples, views: int) -> list[_Shard]:
+    total = len(samples) * views
+    starts = range(0, total, SHARD)
+    return [
+        _Shard(folder / f"{split}-{k:05d}.safetensors", samples, start, min(start + SHARD, total))
+        for k, start in enumerate(starts)
+    ]
+
+
+def _make_room(folder: Path, size: int, left: float) -> None:
+    """Say how much is coming, and refuse what the disk cannot hold before the first of it is computed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    needed, free = size * left, shutil.disk_usage(folder).free
+    going_on = f", {1 - left:.0%} of it there already" if left < 1 else ""
+    print(f"feature cache: {_gigabytes(size)} in {folder}{going_on}")
+    if needed > free:
+        raise FcerError(
+            f"feature cache: {_gigabytes(needed)} more are needed in {folder}, where {_gigabytes(free)} are free; make "
+            "room (`fcer cache clear` removes older caches), name another --work, or use fewer --views"
+        )
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e7 else f"{size / 1e6:.2f} MB"
+
+
+def _describe(folder: Path, teaching: Teaching) -> None:
+    """For `fcer cache list`: what this is, and how large it will be."""
+    fold = teaching.backbone.fold
+    content = {
+        "what": f"features of {teaching.backbone.path.name}, taught by {len(teaching.teachers)} members",
+        "arch": teaching.backbone.backbone.spec.arch,
+        "test_years": list(fold.test),
+        "data": str(teaching.dataset.catalog.root),
+        "samples": [len(teaching.training()) * teaching.views, len(teaching.validation())],
+        "bytes": cached_bytes(teaching),
+        "key": cache_key(teaching),
+        "decided_by": _decided_by(teaching),
+    }
+    with atomic_path(folder / "cache.json") as partial:
+        partial.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _fill(missing: Sequence[_Shard], teaching: Teaching) -> None:
+    total = sum(shard.stop - shard.start for shard in missing)
+    with tqdm(total=total, desc="cache features", unit="sample", disable=None, leave=False) as bar:
+        for shard in missing:
+            parts = []
+            for start in range(shard.start, shard.stop, BATCH):
+                stop = min(start + BATCH, shard.stop)
+                parts.append(_pass(shard.samples, range(start, stop), teaching))
+                bar.update(stop - start)
+            arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+            with atomic_path(shard.path) as partial:
+                save_file(arrays, partial)
+
+
+def _pass(samples: Samples, places: range, teaching: Teaching) -> dict[str, Tensor]:
+    """What is kept of some samples; places count through the views, one after the other."""
+    batches = []
+    # a batch may reach from one view into the next
+    for view in sorted({place // len(samples) for place in places}):
+        samples.set_epoch(view)
+        indices = [place % len(samples) for place in places if place // len(samples) == view]
+        batches.append(
+            pass_through(teaching.teachers, samples, indices, shared=teaching.shared, keep=teaching.backbone)
+        )
+    own = list(teaching.teachers).index(teaching.backbone)
+    features = np.concatenate([batch.features_BFHW for batch in batches if batch.features_BFHW is not None])
+    if np.abs(features).max() > _LARGEST_HALF:
+        raise FcerError(
+            f"{teaching.backbone.path}: its decoder's features reach {np.abs(features).max():.3g}, more than half "
+            "precision can hold; the backbone has diverged, train it again with a lower --member-lr"
+        )
+    return {
+        "features": torch.from_numpy(features).half().contiguous(),
+        "logits": torch.from_numpy(np.concatenate([batch.logits_KBHW[own] for batch in batches])),
+        "passes": torch.from_numpy(np.concatenate([batch.probabilities_KBHW for batch in batches], axis=1))
+        .transpose(0, 1)
+        .half()
+        .contiguous(),
+        "y": torch.from_numpy(np.concatenate([batch.y_BHW for batch in batches])),
+    }

@@ -1,0 +1,210 @@
+"""End-to-end DUDES: backbone and head trained together, on what burnt and on the teacher's uncertainty at once.
+
+The paper leaves the backbone frozen and asks what training it along would do. The backbone starts from its member's
+weights; views and teacher's targets are those of the cache, so that both ways learn from the same.
+
+Shape suffixes: B samples, T days, C channels, P pixels of an image.
+"""
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from fcer.core.ranking import auroc, rank_counts
+from fcer.core.regions import ring_index
+from fcer.data.samples import Samples
+from fcer.errors import FcerError
+from fcer.models.backbones import Backbone
+from fcer.models.checkpoints import CheckpointInfo
+from fcer.models.inference import fast
+from fcer.models.student import Student, UncertaintyHead
+from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
+from fcer.training.distributed import World, choose_device
+from fcer.training.feature_cache import FeatureCache, Teaching
+from fcer.training.head import make_head
+from fcer.training.head_losses import LOSSES
+from fcer.training.head_settings import HeadSettings
+from fcer.training.learner import adamw, fire_loss
+from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
+from fcer.training.resume import read_resume, write_resume
+from fcer.training.settings import MemberSettings
+
+__all__ = ["fit_jointly"]
+
+OnEpoch = Callable[[EpochRecord], None]
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """What stays the same from epoch to epoch."""
+
+    head_settings: HeadSettings
+    settings: MemberSettings
+    fold: int
+    views: int
+    device: torch.device
+    training: Samples
+    validation: Samples
+    training_targets: Tensor
+    validation_targets: Tensor
+    near_fire: np.ndarray
+    """Which pixels of the validation images (N, P) are at most the anchor from fire."""
+
+    def loss(self, student: Student, x_BTCHW: Tensor, y_B1HW: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
+        """Of the segmentation and of the uncertainty together, with the student's output stacked (2, B, P)."""
+        x_BTCHW, y_B1HW, target_BP = (t.to(self.device) for t in (x_BTCHW, y_B1HW, target_BP))
+        logits_BHW, uncertainty_BHW = student(x_BTCHW)
+        fire = fire_loss(logits_BHW[:, None], y_B1HW, self.settings.pos_weight)
+        taught = LOSSES[self.head_settings.loss].value(uncertainty_BHW.flatten(1), target_BP)
+        return fire + taught, torch.stack([logits_BHW.flatten(1), uncertainty_BHW.flatten(1)]).detach()
+
+
+def fit_jointly(
+    teaching: Teaching,
+    cached: FeatureCache,
+    head_settings: HeadSettings,
+    settings: MemberSettings,
+    anchor_px: float,
+    *,
+    resume: tuple[Path, str],
+    on_epoch: OnEpoch | None = None,
+) -> tuple[Backbone, CheckpointInfo, UncertaintyHead, list[EpochRecord]]:
+    """Train both until the last epoch or until validation AUROC stalls; the best epoch's weights are returned.
+
+    The head's shape, loss and target come from `head_settings`; epochs, learning rate and all else that training a
+    whole network needs from `settings`. Errors, and with them AUROC, are those of the backbone as it is then.
+    """
+    joint = _prepare(teaching, cached, head_settings, settings, anchor_px)
+    backbone, info = teaching.backbone.original()
+    head, _ = make_head(cached.training.features, head_settings)
+    with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
+        student = Student(backbone.requires_grad_(True), head).to(joint.device)
+        records, best = _run_epochs(joint, student, resume, on_epoch)
+    student.load_state_dict(best)
+    return student.backbone.cpu().eval(), info, student.head.cpu().eval(), records
+
+
+def _prepare(
+    teaching: Teaching, cached: FeatureCache, head_settings: HeadSettings, settings: MemberSettings, anchor_px: float
+) -> _Joint:
+    normalization = teaching.shared or teaching.backbone.normalization
+    training, validation = teaching.training(normalization), teaching.validation(normalization)
+    check_batch_size(len(training), settings.batch_size, settings.crop, World())
+    side = cached.validation.side
+    fire = np.concatenate([block.y_BP.numpy() for block in cached.validation.blocks()]).reshape(-1, side, side)
+    return _Joint(
+        head_settings,
+        settings,
+        teaching.backbone.fold.number,
+        teaching.views,
+        choose_device(settings.device, World()),
+        training,
+        validation,
+        cached.training.targets(head_settings.target),
+        cached.validation.targets(head_settings.target),
+        (ring_index(fire, [anchor_px]) == 0).reshape(len(fire), -1),
+    )
+
+
+def _run_epochs(
+    joint: _Joint, student: Student, resume: tuple[Path, str], on_epoch: OnEpoch | None
+) -> tuple[list[EpochRecord], dict[str, Tensor]]:
+    settings = joint.settings
+    optimizer = adamw(student, settings)
+    records: list[EpochRecord] = []
+    best: dict[str, Tensor] = {}
+    if done := read_resume(*resume):
+        student.load_state_dict(done.learner["student"])
+        optimizer.load_state_dict(done.learner["optimizer"])
+        records, best = done.records, done.best
+        for record in records if on_epoch else ():
+            on_epoch(record)  # type: ignore[misc]  # there is one
+    with _bar(settings, len(records)) as bar:
+        while len(records) < settings.epochs and not stalled(records, settings.patience):
+            record = _epoch(joint, student, optimizer, records)
+            records.append(record)
+            if best_epoch(records) == record.epoch:
+                best = {name: value.cpu().clone() for name, value in student.state_dict().items()}
+            state = {"student": student.state_dict(), "optimizer": optimizer.state_dict()}
+            write_resume(*resume, records, state, best)
+            if on_epoch:
+                on_epoch(record)
+            bar.update()
+            bar.set_postfix(loss=f"{record.train_loss:.4f}", AUROC=f"{record.score:.4f}")
+    return records, best
+
+
+def _epoch(
+    joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, records: list[EpochRecord]
+) -> EpochRecord:
+    started = time.perf_counter()
+    epoch, lr = len(records) + 1, learning_rate(joint.settings, records)
+    for group in optimizer.param_groups:
+        group["lr"] = lr
+    train_loss = _train_epoch(joint, student, optimizer, epoch)
+    val_loss, score = _validate(joint, student)
+    if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
+        raise FcerError(
+            f"student: the loss is no longer finite in epoch {epoch} at a learning rate of {lr:.3g}; "
+            "start again with a lower --member-lr"
+        )
+    if math.isnan(score):
+        raise FcerError(
+            f"student: in epoch {epoch} the backbone makes no error near fire on the validation years, or nothing "
+            "else, so that AUROC is undefined; start again with a lower --member-lr, or another --anchor"
+        )
+    return EpochRecord(epoch, train_loss, val_loss, score, lr, time.perf_counter() - started)
+
+
+def _train_epoch(joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, epoch: int) -> float:
+    """One pass over one of the cached views."""
+    settings, samples = joint.settings, joint.training
+    view = (epoch - 1) % joint.views
+    samples.set_epoch(view)
+    order = np.random.default_rng((settings.seed, joint.fold, epoch)).permutation(len(samples)).tolist()
+    torch.manual_seed(draw_seed(settings.seed, joint.fold, epoch))
+    student.train()
+    batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
+    total = 0.0
+    loaded = load(samples, batches, workers=settings.loader_workers)
+    for batch, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
+        places = [view * len(samples) + index for index in batch]
+        loss, _ = joint.loss(student, x_BTCHW, y_B1HW, joint.training_targets[places])
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_(student.parameters(), settings.clip_norm)
+        optimizer.step()
+        total += float(loss.detach()) * len(batch)
+    return total / len(samples)
+
+
+@torch.no_grad()
+def _validate(joint: _Joint, student: Student) -> tuple[float, float]:
+    """Loss on whole images, and AUROC near fire."""
+    samples, size = joint.validation, joint.settings.batch_size
+    quick = Student(fast(student.backbone), copy.deepcopy(student.head)).eval()
+    batches = [list(range(start, min(start + size, len(samples)))) for start in range(0, len(samples), size)]
+    total, errors, scores = 0.0, [], []
+    loaded = load(samples, batches, workers=joint.settings.loader_workers)
+    for batch, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
+        loss, output = joint.loss(quick, x_BTCHW, y_B1HW, joint.validation_targets[batch])
+        total += float(loss) * len(batch)
+        logits_BP, uncertainty_BP = output.cpu()
+        near = joint.near_fire[batch]
+        errors.append(((logits_BP > 0).numpy() != y_B1HW.flatten(1).bool().numpy())[near])
+        scores.append(uncertainty_BP.sigmoid().numpy()[near])
+    score = float(auroc(rank_counts(np.concatenate(errors), np.concatenate(scores))))
+    return total / len(samples), score
+
+
+def _bar(settings: MemberSettings, epochs_done: int) -> "tqdm[Any]":
+    return tqdm(total=settings.epochs, initial=epochs_done, desc="fit student", unit="epoch", disable=None, leave=False)

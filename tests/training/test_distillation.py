@@ -1,0 +1,165 @@
+"""From members to a student on disk: found by content, finished after a kill, frozen or trained along."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from teaching_cases import make_teaching
+from training_cases import QUICK as MEMBER
+from training_cases import same_weights, untimed
+
+from fcer.data.dataset import Dataset
+from fcer.models import load_checkpoint
+from fcer.models.members import Member
+from fcer.models.student_files import backbone_file, head_file, load_student
+from fcer.training import HeadSettings, Teaching, distil, joint
+from fcer.training.feature_cache import FeatureCache
+from fcer.training.progress import EpochRecord
+
+HEAD = HeadSettings(epochs=3, patience=3, lr=0.05)
+JOINT = dataclasses.replace(MEMBER, epochs=3, patience=3)
+
+
+@pytest.fixture
+def folders(cached: FeatureCache, tmp_path: Path) -> dict[str, Path]:
+    """The session's cache, and students of a test's own."""
+    return {"cache": cached.folder.parent, "students": tmp_path / "students"}
+
+
+def kill_after(epoch: int):
+    def on_epoch(record: EpochRecord) -> None:
+        if record.epoch == epoch:
+            raise KeyboardInterrupt
+
+    return on_epoch
+
+
+def test_the_folder_holds_a_student(teaching: Teaching, folders: dict[str, Path]):
+    told: list[EpochRecord] = []
+    made = distil(teaching, HEAD, anchor=4.0, on_epoch=told.append, **folders)
+    assert made.fitted and told == made.records and len(told) == 3
+    assert sorted(path.name for path in made.folder.iterdir()) == [
+        "backbone.safetensors",
+        "head.safetensors",
+        "history.json",
+    ]
+    assert made.folder.name.startswith("unet_t1-2021-")
+    loaded = load_student(made.folder)
+    assert loaded.head == made.info
+    assert (made.info.frozen, made.info.anchor_px, made.info.features) == (True, 4.0, 8)
+    assert made.info.val_auroc == max(record.score for record in made.records)
+    assert made.info.teachers == tuple(member.digest for member in teaching.teachers)
+    history = json.loads((made.folder / "history.json").read_text())
+    assert [record["epoch"] for record in history] == [1, 2, 3]
+
+
+def test_a_frozen_backbone_is_the_members_bit_by_bit(teaching: Teaching, folders: dict[str, Path]):
+    made = distil(teaching, HEAD, anchor=4.0, **folders)
+    assert same_weights(backbone_file(made.folder), teaching.backbone.path)
+    assert load_checkpoint(backbone_file(made.folder))[1] == load_checkpoint(teaching.backbone.path)[1]
+
+
+def test_the_students_maps_have_the_validation_score_it_claims(teaching: Teaching, folders: dict[str, Path]):
+    """From files to score by another way than cached half-precision features."""
+    from fcer.core.ranking import auroc_score
+    from fcer.core.regions import fire_region
+
+    made = distil(teaching, HEAD, anchor=2.5, **folders)
+    loaded = load_student(made.folder)
+    errors, scores = [], []
+    for x, y in teaching.validation(loaded.normalization):
+        prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
+        near = fire_region(y, 2.5)
+        errors.append(((prob > 0.5) != y)[near])
+        scores.append(unc[near])
+    assert auroc_score(np.concatenate(errors), np.concatenate(scores)) == pytest.approx(made.info.val_auroc, abs=1e-3)
+
+
+def test_the_second_time_it_is_taken_as_it_is(teaching: Teaching, folders: dict[str, Path]):
+    first = distil(teaching, HEAD, anchor=4.0, **folders)
+    written = head_file(first.folder).stat().st_mtime_ns
+    told: list[EpochRecord] = []
+    second = distil(teaching, HEAD, anchor=4.0, on_epoch=told.append, **folders)
+    assert not second.fitted and (second.folder, second.info) == (first.folder, first.info)
+    assert second.records == first.records == told, "what is logged of it is the same"
+    assert head_file(first.folder).stat().st_mtime_ns == written
+
+
+def test_whatever_decides_it_names_another_folder(tiny: Dataset, members: list[Member], folders: dict[str, Path]):
+    teaching = make_teaching(tiny, members)
+    made = [
+        distil(teaching, HEAD, anchor=4.0, **folders),
+        distil(teaching, HEAD, anchor="1500m", **folders),
+        distil(teaching, HEAD, anchor=3.0, **folders),
+        distil(teaching, HEAD, anchor="auto", **folders),
+        distil(teaching, dataclasses.replace(HEAD, lr=0.01), anchor=4.0, **folders),
+        distil(teaching, dataclasses.replace(HEAD, target="entropy"), anchor=4.0, **folders),
+        distil(dataclasses.replace(teaching, backbone=members[0]), HEAD, anchor=4.0, **folders),
+    ]
+    assert made[0].folder == made[1].folder, "four pixels are 1500 m"
+    assert len({student.folder for student in made}) == len(made) - 1
+    assert made[3].info.anchor_px > 0
+
+
+@pytest.mark.parametrize("along", [None, JOINT], ids=["frozen", "joint"])
+def test_killed_and_started_again_it_is_the_same(along, teaching: Teaching, folders, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr("fcer.training.head._SECONDS_BETWEEN_SAVES", -1.0)
+    cache = folders["cache"]
+    undisturbed = distil(teaching, HEAD, anchor=4.0, cache=cache, students=tmp_path / "undisturbed", joint=along)
+    killed = {"anchor": 4.0, "cache": cache, "students": tmp_path / "killed", "joint": along}
+    with pytest.raises(KeyboardInterrupt):
+        distil(teaching, HEAD, on_epoch=kill_after(2), **killed)
+    assert [path.name for path in (tmp_path / "killed").glob("*/*")] == ["fit.resume"]
+    finished = distil(teaching, HEAD, **killed)
+    assert finished.info == undisturbed.info
+    assert untimed(finished.records) == untimed(undisturbed.records)
+    for file in (backbone_file, head_file):
+        assert file(finished.folder).read_bytes() == file(undisturbed.folder).read_bytes()
+    assert not (finished.folder / "fit.resume").exists()
+
+
+def test_trained_along_the_backbone_changes_and_the_best_epoch_is_kept(teaching: Teaching, folders: dict[str, Path]):
+    made = distil(teaching, HEAD, anchor=4.0, joint=JOINT, **folders)
+    frozen = distil(teaching, HEAD, anchor=4.0, **folders)
+    assert made.folder != frozen.folder and not made.info.frozen
+    assert not same_weights(backbone_file(made.folder), teaching.backbone.path)
+    assert not same_weights(head_file(made.folder), head_file(frozen.folder))
+    assert made.info.val_auroc == max(record.score for record in made.records)
+    assert made.records[-1].train_loss < made.records[0].train_loss, "it learns"
+
+
+def test_trained_along_the_score_is_that_of_its_own_maps(teaching: Teaching, folders: dict[str, Path]):
+    from fcer.core.ranking import auroc_score
+    from fcer.core.regions import fire_region
+
+    made = distil(teaching, HEAD, anchor=4.0, joint=JOINT, **folders)
+    loaded = load_student(made.folder)
+    errors, scores = [], []
+    for x, y in teaching.validation(loaded.normalization):
+        prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
+        near = fire_region(y, 4.0)
+        errors.append(((prob > 0.5) != y)[near])
+        scores.append(unc[near])
+    assert auroc_score(np.concatenate(errors), np.concatenate(scores)) == pytest.approx(made.info.val_auroc, abs=1e-3)
+
+
+def test_trained_along_both_losses_count(teaching: Teaching, folders: dict[str, Path], monkeypatch):
+    """The segmentation is taught what burnt, the head what its teachers disagree on."""
+    steps = []
+    loss = joint._Joint.loss
+
+    def watched(self, student, x, y, target):
+        value, output = loss(self, student, x, y, target)
+        logits, uncertainty = student(x)
+        fire = joint.fire_loss(logits[:, None], y, self.settings.pos_weight)
+        taught = joint.LOSSES["rmsle"].value(uncertainty.flatten(1), target)
+        if not student.training:
+            steps.append((float(value), float(fire + taught)))
+        return value, output
+
+    monkeypatch.setattr(joint._Joint, "loss", watched)
+    distil(teaching, HEAD, anchor=4.0, joint=dataclasses.replace(JOINT, epochs=1), **folders)
+    assert steps and all(ours == pytest.approx(both, rel=1e-5) for ours, both in steps)

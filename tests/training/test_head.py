@@ -1,0 +1,266 @@
+"""Fitting the head: gradients against autograd, AUROC against scikit-learn, the best epoch kept, kills survived."""
+
+import dataclasses
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+from training_cases import untimed
+
+from fcer.core.surface import asd_loss
+from fcer.errors import ConfigError, DataError, FcerError
+from fcer.models.student import HeadSpec, UncertaintyHead
+from fcer.training import head as fitting
+from fcer.training.anchor_region import gather_region, mean_asd
+from fcer.training.cached import CachedBlock, CachedSplit
+from fcer.training.feature_cache import FeatureCache
+from fcer.training.head import HeadTask, fit_head, head_learning_rate, make_head
+from fcer.training.head_losses import LOSSES, rmsle
+from fcer.training.head_settings import HeadSettings
+from fcer.training.progress import EpochRecord
+from plain_fcer import plain_region
+
+
+class InMemory(CachedSplit):
+    """Samples of 16 x 16 px whose third feature is large where the backbone errs."""
+
+    def __init__(self, samples: int, seed: int = 0, features: int = 4) -> None:
+        rng = np.random.default_rng(seed)
+        y = np.zeros((samples, 16, 16), np.uint8)
+        y[:, 6:10, 5:12] = 1
+        y[0] = 0  # one image without fire
+        y = y.reshape(samples, 256)
+        logits = np.where(y, 1.0, -1.0) + rng.normal(size=y.shape)
+        wrong = (logits > 0) != y
+        values = rng.normal(size=(samples, features, 256)) * 0.5
+        values[:, 2] += wrong
+        passes = 1 / (1 + np.exp(-logits[:, None] + rng.normal(size=(samples, 3, 256)) * (0.2 + wrong[:, None])))
+        block = CachedBlock(
+            torch.from_numpy(values).half(),
+            torch.from_numpy(logits).float(),
+            torch.from_numpy(passes).half(),
+            torch.from_numpy(y),
+        )
+        cut = samples // 2
+        self._blocks = [CachedBlock(*(t[:cut] for t in block)), CachedBlock(*(t[cut:] for t in block))]
+        self._starts = np.array([0, cut, samples])
+
+
+@pytest.fixture(scope="module")
+def task() -> HeadTask:
+    validation = InMemory(6, seed=1)
+    return HeadTask.of(InMemory(11), validation, gather_region(validation, 4.0), "std")
+
+
+QUICK = HeadSettings(epochs=6, patience=6, lr=0.05)
+
+
+def weights(head: UncertaintyHead) -> torch.Tensor:
+    return torch.cat([value.flatten() for value in head.state_dict().values()])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@given(seed=st.integers(0, 10**6), batch=st.integers(1, 4), scale=st.sampled_from([0.1, 1.0, 5.0]))
+def test_slopes_are_what_autograd_finds(name: str, seed: int, batch: int, scale: float):
+    generator = torch.Generator().manual_seed(seed)
+    logits = (torch.randn(batch, 30, generator=generator, dtype=torch.float64) * scale).requires_grad_()
+    target = torch.rand(batch, 30, generator=generator, dtype=torch.float64)
+    value = LOSSES[name].value(logits, target)
+    value.backward()
+    ours, slope = LOSSES[name].slope(logits.detach(), target)
+    torch.testing.assert_close(ours, value.detach())
+    torch.testing.assert_close(slope, logits.grad)
+
+
+def test_rmsle_is_the_papers_formula_image_by_image():
+    rng = np.random.default_rng(0)
+    s, t = rng.uniform(0.01, 0.99, (2, 3, 50))
+    expected = np.mean([np.sqrt(np.mean((np.log(b + 1) - np.log(a + 1)) ** 2)) for a, b in zip(s, t, strict=True)])
+    logits = torch.from_numpy(np.log(s / (1 - s)))
+    assert float(rmsle(logits, torch.from_numpy(t))) == pytest.approx(expected, rel=1e-9)
+    perfect = torch.logit(torch.from_numpy(t)).requires_grad_()
+    rmsle(perfect, torch.from_numpy(t)).backward()
+    assert torch.isfinite(perfect.grad).all(), "a perfect student still has a gradient"
+
+
+@pytest.mark.parametrize("logit", [False, True])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_linear_head_learns_what_autograd_would_teach_it(loss: str, logit: bool, task: HeadTask, monkeypatch):
+    settings = dataclasses.replace(QUICK, loss=loss, logit=logit)
+    quick = fit_head(task, settings)
+    monkeypatch.setattr(fitting, "_learn_linear", fitting._learn)
+    plain = fit_head(task, settings)
+    torch.testing.assert_close(weights(quick.head), weights(plain.head), rtol=1e-4, atol=1e-6)
+    assert [r.score for r in quick.records] == pytest.approx([r.score for r in plain.records], abs=1e-4)
+
+
+@pytest.mark.parametrize("hidden", [(), (5,), (6, 3)])
+def test_validation_is_what_scikit_learn_says_of_dilated_regions(hidden: tuple[int, ...], task: HeadTask):
+    settings = dataclasses.replace(QUICK, hidden=hidden, epochs=1)
+    fitted = fit_head(task, settings)
+    errors, scores, losses = [], [], []
+    with torch.no_grad():
+        for block in task.validation.blocks():
+            logits = fitted.head(block.features_BFP.float()[..., None], block.logits_BP[..., None])[..., 0]
+            for k, y in enumerate(block.y_BP.numpy()):
+                near = plain_region(y.reshape(16, 16) > 0, 4).ravel() & y.any()
+                errors.append(((block.logits_BP[k].numpy() > 0) != y)[near])
+                scores.append(logits[k].sigmoid().numpy()[near])
+            losses.append(logits)
+        loss = rmsle(torch.cat(losses), task.validation_targets)
+    (record,) = fitted.records
+    assert record.score == pytest.approx(roc_auc_score(np.concatenate(errors), np.concatenate(scores)), abs=1e-9)
+    assert record.val_loss == pytest.approx(float(loss), rel=1e-5)
+
+
+def test_half_precision_changes_nothing_beyond_a_thousandth():
+    exact, rounded = InMemory(40, seed=2), InMemory(40, seed=2)
+    generator = torch.Generator().manual_seed(5)
+    # half a step of half precision, and no longer representable in it
+    wiggle = [1 + 4e-4 * (2 * torch.rand(b.features_BFP.shape, generator=generator) - 1) for b in exact.blocks()]
+    exact._blocks = [
+        block._replace(features_BFP=block.features_BFP.float() * by)
+        for block, by in zip(exact.blocks(), wiggle, strict=True)
+    ]
+    scores = [
+        fit_head(HeadTask.of(split, split, gather_region(split, 4.0), "std"), QUICK).records[-1].score
+        for split in (exact, rounded)
+    ]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+def test_the_best_epoch_is_kept_and_not_the_last(task: HeadTask):
+    """Steps this large overshoot: the score falls again after the first epochs."""
+    settings = dataclasses.replace(QUICK, lr=40.0, weight_decay=0.05, epochs=8, patience=8, seed=1)
+    fitted = fit_head(task, settings)
+    scores = [record.score for record in fitted.records]
+    assert fitted.best_epoch == int(np.argmax(scores)) + 1 < len(scores), "a test in which the two differ"
+    assert task.region.auroc(fitted.head) == max(scores) > scores[-1]
+
+
+def test_fitting_finds_the_errors(task: HeadTask):
+    fitted = fit_head(task, dataclasses.replace(QUICK, lr=1.0, epochs=40, patience=40))
+    assert fitted.records[-1].train_loss < fitted.records[0].train_loss
+    assert max(record.score for record in fitted.records) > 0.85
+
+
+def test_it_stops_when_the_score_no_longer_rises(task: HeadTask):
+    fitted = fit_head(task, dataclasses.replace(QUICK, lr=40.0, weight_decay=0.05, epochs=100, patience=3, seed=1))
+    assert len(fitted.records) == fitted.best_epoch + 3
+
+
+def test_same_seed_same_head_other_seed_another(task: HeadTask):
+    one, same, other = (weights(fit_head(task, dataclasses.replace(QUICK, seed=s)).head) for s in (0, 0, 1))
+    assert torch.equal(one, same) and not torch.equal(one, other)
+
+
+def test_whoever_calls_keeps_their_random_numbers(task: HeadTask):
+    torch.manual_seed(3)
+    expected = torch.rand(4)
+    torch.manual_seed(3)
+    fit_head(task, QUICK)
+    assert torch.equal(torch.rand(4), expected)
+
+
+@pytest.mark.parametrize("hidden", [(), (5,)])
+@pytest.mark.parametrize("after", [1, 4])
+def test_a_kill_changes_nothing(hidden: tuple[int, ...], after: int, task: HeadTask, tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(fitting, "_SECONDS_BETWEEN_SAVES", -1.0)
+    settings = dataclasses.replace(QUICK, hidden=hidden)
+    undisturbed = fit_head(task, settings)
+
+    def kill(record: EpochRecord) -> None:
+        if record.epoch == after:
+            raise KeyboardInterrupt
+
+    resume = (tmp_path / "fit.resume", "key")
+    with pytest.raises(KeyboardInterrupt):
+        fit_head(task, settings, resume=resume, on_epoch=kill)
+    told: list[EpochRecord] = []
+    begun, train = [], fitting._train_epoch
+    monkeypatch.setattr(fitting, "_train_epoch", lambda *a: (begun.append(a[-1]), train(*a))[1])
+    finished = fit_head(task, settings, resume=resume, on_epoch=told.append)
+    assert begun == list(range(after + 1, 7)), "what was done is not done again"
+    assert torch.equal(weights(finished.head), weights(undisturbed.head))
+    assert untimed(finished.records) == untimed(undisturbed.records)
+    assert [record.epoch for record in told] == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_learning_rate_falls_by_its_power():
+    settings = HeadSettings()
+    rates = [head_learning_rate(settings, done) for done in range(100)]
+    assert rates[0] == 1e-3
+    assert rates[50] == pytest.approx(1e-3 * 0.5**0.9)
+    assert all(a > b > 0 for a, b in pairwise(rates))
+    flat = dataclasses.replace(settings, power=0)
+    assert {head_learning_rate(flat, done) for done in range(100)} == {1e-3}
+
+
+def test_the_optimiser_is_the_papers():
+    head, optimizer = make_head(16, HeadSettings())
+    (group,) = optimizer.param_groups
+    assert (group["lr"], group["momentum"], group["weight_decay"]) == (1e-3, 0.9, 5e-4)
+    assert head.spec == HeadSpec(16) and sum(p.numel() for p in head.parameters()) == 17
+
+
+def test_a_loss_that_explodes_is_said():
+    split = InMemory(4)
+    targets = split.targets("std")
+    targets[1, 3] = math.nan
+    broken = HeadTask(split, split, gather_region(split, 4.0), targets, targets)
+    with pytest.raises(
+        FcerError, match=r"no longer finite in epoch 1 at a learning rate of 0\.05; start again with a lo"
+    ):
+        fit_head(broken, QUICK)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"loss": "l1"}, "loss: 'l1' is none of rmsle, mse, bce"),
+        ({"target": "x"}, "target: 'x' is none of std, mutual_information, entropy"),
+        ({"epochs": 0}, "epochs: 0 is too small"),
+        ({"hidden": (4, 0)}, r"hidden: \[4, 0\] has a layer without channels"),
+        ({"lr": math.inf}, "give finite numbers"),
+        ({"momentum": 1.0}, "momentum: 1.0 cannot be used"),
+    ],
+)
+def test_settings_that_cannot_be(changed: dict[str, object], sentence: str):
+    with pytest.raises(ConfigError, match=sentence):
+        HeadSettings(**changed)
+
+
+def without_errors(split: CachedSplit) -> None:
+    split._blocks = [b._replace(logits_BP=torch.where(b.y_BP > 0, 1.0, -1.0)) for b in split._blocks]
+
+
+def without_fire(split: CachedSplit) -> None:
+    split._blocks = [b._replace(y_BP=torch.zeros_like(b.y_BP)) for b in split._blocks]
+
+
+@pytest.mark.parametrize(("change", "found"), [(without_errors, "no error"), (without_fire, "no pixel")])
+def test_a_region_that_cannot_choose(change, found: str):
+    split = InMemory(4)
+    change(split)
+    with pytest.raises(DataError, match=f"validation years: the backbone makes {found} within 4 px of fire"):
+        gather_region(split, 4.0)
+
+
+def test_the_anchor_is_the_ensembles_mean_asd(cached: FeatureCache):
+    split = InMemory(6)
+    distances = []
+    for block in split.blocks():
+        predicted = block.passes_BKP.float().mean(1) > 0.5
+        for ours, theirs in zip(predicted.numpy(), block.y_BP.numpy(), strict=True):
+            if theirs.any() and ours.any():
+                distances.append(asd_loss(ours.reshape(16, 16), theirs.reshape(16, 16)))
+    assert mean_asd(split) == pytest.approx(np.mean(distances))
+    split._blocks = [b._replace(passes_BKP=torch.zeros_like(b.passes_BKP)) for b in split._blocks]
+    with pytest.raises(ConfigError, match="the ensemble misses every fire"):
+        mean_asd(split)
