@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help demo test lint format ui bench clean
+.PHONY: help demo study test lint format ui bench clean
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
@@ -19,9 +19,13 @@ $(VENV)/.lock-dev: $(VENV)/.lock requirements-dev.txt
 	$(BIN)/pip install --quiet --requirement requirements-dev.txt
 	@touch $@
 
-demo: $(VENV)/.lock  ## an ensemble on synthetic fires, trained and evaluated, tracked by MLflow
-	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . -e evaluate --env-manager local --experiment-name fcer
-	@echo "Results: work/results. Next: make ui, then open http://127.0.0.1:5000"
+demo: $(VENV)/.lock  ## a student distilled from an ensemble on synthetic fires, tracked by MLflow
+	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . -e distill --env-manager local --experiment-name fcer
+	@echo "Next: make study (the whole study with its report), or make ui and open http://127.0.0.1:5000"
+
+study: $(VENV)/.lock  ## the whole study on synthetic fires: four years, evaluated, with a report
+	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local --experiment-name fcer
+	@echo "Report: work/study/report/report.html. Next: make ui, then open http://127.0.0.1:5000"
 
 test: $(VENV)/.lock-dev  ## the whole test suite
 	$(BIN)/python -m pytest

@@ -126,3 +126,15 @@ def test_experiments_resolve_start_with_their_command_and_state_only_differences
         for key, value in yaml.safe_load(file.read_text()).items():
             default = fields()[key].default
             assert value != (list(default) if isinstance(default, tuple) else default), f"{key} is the default"
+
+
+def test_names_that_look_like_numbers_stay_names():
+    ids = ["0123", "12e456", "true"]
+    assert resolve(None, {"runs": ids}).config.runs == tuple(ids)
+    assert resolve(None, {"runs": "0123,12e456"}).config.runs == ("0123", "12e456")
+
+
+def test_methods_are_known_and_each_named_once():
+    assert resolve(None, {"methods": ["student", "tta"]}).config.methods == ("student", "tta")
+    assert "there is no method studnet; choose among student, ensemble" in sentence(methods="studnet")
+    assert "name one method at least, and each once" in sentence(methods="student student")

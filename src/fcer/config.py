@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DEMO", "Config", "fields", "help_text", "in_words", "kinds", "parts"]
+__all__ = ["DEMO", "METHODS", "Config", "fields", "help_text", "in_words", "kinds", "parts"]
 
 
 def _option(
@@ -67,6 +67,26 @@ def _anchor(value: float | str) -> str | None:
 def _radii(value: Sequence[float | str]) -> str | None:
     return next((wrong for radius in value if (wrong := _radius(radius, ["full"]))), None)
 
+
+def _methods(value: Sequence[str]) -> str | None:
+    if not value or len(set(value)) < len(value):
+        return "name one method at least, and each once"
+    unknown = [name for name in value if name not in METHODS]
+    return f"there is no method {unknown[0]}; choose among {', '.join(METHODS)}" if unknown else None
+
+
+METHODS = (
+    "student",
+    "ensemble",
+    "entropy",
+    "ensemble_entropy",
+    "ensemble_mi",
+    "mc_dropout",
+    "tta",
+    "random",
+    "boundary_distance",
+)
+"""Methods that `evaluate` knows; those that cost passes of their own are left out where none are named."""
 
 _FEATURE_SETS = ("vegetation", "multi", "all")
 
@@ -169,6 +189,12 @@ class Config:
         low=0,
         check=_radii,
     )
+    methods: tuple[str, ...] = _option(
+        tuple(name for name in METHODS if name not in ("mc_dropout", "tta")),
+        "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own",
+        check=_methods,
+    )
+    passes: int = _option(10, "passes of mc_dropout", low=2)
     bootstrap: int = _option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
 
     # Search over the head
@@ -186,6 +212,13 @@ class Config:
         choices=("auroc", "auroc_auprc", "auroc_fidelity"),
     )
     dashboard: bool = _option(False, "say how to open optuna-dashboard on the study, and do nothing else")
+
+    # Report
+    results: tuple[Path, ...] = _option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
+    runs: tuple[str, ...] = _option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
+    experiment: str | None = _option(None, "MLflow experiment whose latest evaluation of each year is taken")
+    paper: bool = _option(False, "set the paper's own table beside ours: where the experiment is the paper's")
+    ablation: tuple[Path, ...] = _option((), "folders of evaluations of other backbones or settings, to compare with")
 
     # Synthetic fires
     years: tuple[int, ...] = _option(

@@ -31,7 +31,7 @@ def resolve(
     flags = flags or {}
     values: dict[str, Any] = {}
     origins = dict.fromkeys(fields(), "default")
-    if demo and file is None and not {"data", "source", "predictions"} & flags.keys():
+    if demo and file is None and not {"data", "source", "predictions", "results", "runs", "experiment"} & flags.keys():
         values.update(DEMO)
         origins.update(dict.fromkeys(DEMO, "demo"))
     if file is not None:
@@ -124,6 +124,8 @@ def _from_text(key: str, text: str | Sequence[str]) -> Any:
     if any(typing.get_origin(kind) is tuple for kind in accepted):
         # `--years 2018 2019`, `--years 2018,2019` and MLflow's one quoted word all mean the same
         parts = [part for word in words for part in word.replace(",", " ").split()]
+        if tuple[str, ...] in accepted:
+            return parts  # the id of a run may look like a number
         if str not in accepted or len(parts) > 1 or all(isinstance(_scalar(p), int) for p in parts):
             return [_scalar(part) for part in parts]
         words = parts

@@ -6,14 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fcer.core import asd_loss, wilcoxon_test
+from fcer.core import asd_loss, auroc_score, wilcoxon_test
 from fcer.data import maps as maps_module
 from fcer.data.maps import PredictedMaps, write_maps
 from fcer.errors import ConfigError, PredictionsError, UndefinedMetricWarning
 from fcer.evaluation import Results, evaluate, evaluate_files
-from plain_fcer import METHODS, RADII, plain_evaluation
+from plain_fcer import METHODS, RADII, plain_evaluation, plain_region
 
-TABLES = ["sweep", "segmentation", "per_image", "tests", "anchor", "intervals", "sensitivity", "reliability"]
+TABLES = [
+    *("sweep", "segmentation", "per_image", "tests", "anchor", "intervals", "sensitivity", "reliability"),
+    *("own_errors", "risk_coverage"),
+]
 
 
 def some_arrays(seed: int = 0, methods: tuple[str, ...] = METHODS, n_images: int = 12, size: int = 30):
@@ -98,6 +101,48 @@ def test_reading_what_is_not_there(tmp_path):
         Results.read(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["own_errors.csv", "risk_coverage.csv", "tests.json"])
+def test_reading_a_folder_that_lacks_a_table(results, tmp_path, name):
+    results.write(tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(PredictionsError) as refused:
+        Results.read(tmp_path)
+    assert str(refused.value) == f"{tmp_path}: {name} is missing; run fcer evaluate --out {tmp_path} again"
+
+
+def test_a_method_whose_name_is_a_number(tmp_path):
+    evaluate(some_maps(methods=("1", "02")), bootstrap=0).write(tmp_path)
+    assert Results.read(tmp_path).sweep["method"].unique().tolist() == ["1", "02"]
+
+
+def test_own_errors_and_risk_of_each_year(results):
+    assert list(results.own_errors) == ["year", "method", "auroc", "auprc", "prevalence", "n_pixels", "n_errors"]
+    both = results.own_errors.merge(results.anchor, on=["year", "method"], suffixes=("", "_shared"))
+    student, ensemble = (both[both["method"] == method] for method in METHODS)
+    for column in ("auroc", "auprc", "prevalence", "n_pixels", "n_errors"):
+        # the student is the reference: the shared errors are its own
+        assert (student[column] == student[f"{column}_shared"]).all()
+    assert (ensemble["n_errors"] != ensemble["n_errors_shared"]).any()
+    arrays = some_arrays(seed=2018)
+    region = np.array([plain_region(fire, 4) for fire in arrays["y"].astype(bool)])
+    wrong = ((arrays["ensemble_prob"] > 0.5) != arrays["y"])[region]
+    found = ensemble[ensemble["year"] == 2018].iloc[0]
+    assert (found["n_pixels"], found["n_errors"]) == (region.sum(), wrong.sum())
+    assert found["auroc"] == auroc_score(wrong, arrays["ensemble_unc"][region])
+    curves = results.risk_coverage.groupby(["year", "method"], sort=False)
+    assert (curves.size() == 100).all()
+    last = curves.last().reset_index().merge(results.anchor, on=["year", "method"])
+    np.testing.assert_allclose(last["risk"], last["prevalence"])
+
+
+def test_a_method_without_errors_of_its_own_is_named():
+    arrays = some_arrays()
+    arrays["ensemble_prob"] = arrays["y"].astype(np.float32)
+    with pytest.warns(UndefinedMetricWarning, match="in 2018, for the own errors of ensemble, for radius 4:"):
+        found = evaluate(PredictedMaps.from_arrays(arrays, year=2018), bootstrap=0)
+    assert found.own_errors.set_index("method")["auroc"].isna().to_dict() == {"student": False, "ensemble": True}
+
+
 def test_tests_by_year_and_pooled_by_image_and_fire(results):
     keys = [tuple(row) for row in results.tests[["scope", "unit", "metric"]].to_numpy()]
     scopes = ("2018", "2019", "pooled")
@@ -112,8 +157,11 @@ def test_tests_by_year_and_pooled_by_image_and_fire(results):
     assert row["ci_low"] <= row["median_delta"] <= row["ci_high"]
 
 
-def test_holm_covers_the_tests_of_one_scope_and_unit(results):
-    for _, family in results.tests.groupby(["scope", "unit"]):
+def test_holm_covers_what_one_method_is_tested_for():
+    found = evaluate(some_maps(methods=("student", "ensemble", "zeta")), bootstrap=0)
+    families = found.tests.groupby(["scope", "unit", "a"])
+    assert {len(family) for (_, _, a), family in families if a == "student"} == {4}, "two others, two metrics"
+    for _, family in families:
         smallest = family["p"].min()
         assert family["p_holm"].min() == min(1, smallest * len(family))
         assert (family["p_holm"] >= family["p"]).all()

@@ -13,8 +13,8 @@ from fcer.data.folds import fair_folds
 from fcer.data.maps import open_maps
 from fcer.data.normalization import released
 from fcer.data.samples import Samples
-from fcer.errors import CheckpointError, ConfigError
-from fcer.models.ensemble import average_precisions, choose_backbone, member_batches, selection_aps, write_ensemble_maps
+from fcer.errors import CheckpointError
+from fcer.models.ensemble import average_precisions, choose_backbone, member_batches, selection_aps
 from fcer.models.members import load_members
 from fcer.models.released import load_released
 from golden_formulas import state_dict
@@ -68,11 +68,21 @@ def test_maps_equal_an_independent_computation(
     stats = own if normalization == "member" else dict.fromkeys(own, own[0])  # fold 0 has the median AP, 0.512
     code, out, _ = fcer_main(
         *("evaluate", "--data", golden_hdf5, "--checkpoints", checkpoints, "--year", "2021", "--arch", "utae_t5"),
-        *("--normalization", normalization, "--select-by", "file_ap", "--out", tmp_path / "out", "--bootstrap", "0"),
+        *(
+            "--normalization",
+            normalization,
+            "--select-by",
+            "file_ap",
+            "--out",
+            tmp_path / "out",
+            "--bootstrap",
+            "0",
+            "--methods",
+            "ensemble",
+        ),
     )
     assert code == 0
     assert "2021: 3 members, backbone fold0_testAP0.512.pth (median file_ap)\n" in out
-    assert "student: left out, since no head was given\n" in out
     members = plain_probabilities(checkpoints, golden_hdf5, stats)
     with open_maps(tmp_path / "out" / "predictions_2021.npz") as maps:
         assert maps.methods == ("ensemble",)
@@ -118,10 +128,7 @@ def test_every_sample_is_read_once(checkpoints: Path, samples: Samples, monkeypa
     assert [batch.probabilities_KBHW.shape for batch in batches] == [(2, 4, 128, 128)]
 
 
-def test_what_cannot_be_an_ensemble_is_said(checkpoints: Path, samples: Samples, tmp_path: Path, fcer_main):
-    members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
-    with pytest.raises(ConfigError, match="an ensemble needs two members or more, but there is 1"):
-        write_ensemble_maps(tmp_path / "maps.npz", members[:1], samples, 2021)
+def test_what_cannot_be_an_ensemble_is_said(checkpoints: Path, tmp_path: Path, fcer_main):
     with pytest.raises(CheckpointError, match="fold"):
         load_members(checkpoints, "utae_t5", fair_folds(2018), VEGETATION)
     code, _, err = fcer_main("evaluate", "--data", tmp_path, "--checkpoints", tmp_path / "nowhere", "--year", "2021")

@@ -1,22 +1,210 @@
-"""What a run records, where no run has to be started for it."""
+"""Tracked runs on a store that answers."""
 
-from importlib.metadata import PackageNotFoundError, version
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from types import ModuleType
 
+import mlflow
 import pytest
+from mlflow_server import family
 
 import fcer
-from fcer.tracking import runs
+from fcer.errors import FcerError, FcerWarning
+from fcer.tracking import tracked_run
+from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
+from fcer.tracking.provenance import code_version
+from fcer.tracking.replay import end_killed_runs
 
 
-def test_the_environment_is_known_without_an_installed_package(monkeypatch: pytest.MonkeyPatch):
-    """MLflow's own environment runs the checkout: fcer has no metadata there."""
+def journals(work: Path) -> list[Path]:
+    return sorted(path.parent for path in work.glob(f"runs/*/{FILE}"))
 
-    def metadata(name: str) -> str:
-        if name == "fcer":
-            raise PackageNotFoundError(name)
-        return version(name)
 
-    monkeypatch.setattr(runs, "version", metadata)
-    environment = runs._environment()
-    assert environment["fcer"] == fcer.__version__
-    assert environment["packages"]["torch"].startswith("2.")
+def test_a_run_tells_what_it_was(store: str, tmp_path: Path):
+    with tracked_run("train", settings={"lr": 0.1, "width": 1}, config="lr: 0.1\n", work=tmp_path) as run:
+        run.curves(("fcer/auroc", step / 3000, step) for step in range(2500))
+        run.link({"teacher": "0" * 32})
+        with tracked_run("member fold 0", settings={"fold": 0}, parent=run) as child:
+            child.metrics({"val/ap": float("nan")}, step=3)
+    told = family(store, run.id)
+    top, member = told["train"], told["member fold 0"]
+    assert (top["status"], top["params"]) == ("FINISHED", {"lr": "0.1", "width": "1"})
+    assert top["curves"]["fcer/auroc"] == [(step, step / 3000) for step in range(2500)]
+    assert top["tags"]["fcer.from.teacher"] == "0" * 32
+    assert top["tags"].items() >= {"fcer.version": fcer.__version__, "fcer.command": "train"}.items()
+    assert top["contents"]["config.yaml"] == "lr: 0.1\n" and "torch" in top["contents"]["environment.json"]
+    assert top["watched"] and not member["watched"], "one watches the machine, however short its run"
+    assert top["tags"].keys() >= code_version().keys() and member["tags"].keys() >= code_version().keys()
+    assert member["tags"]["mlflow.parentRunId"] == "train" and not member["contents"]
+    (folder,) = journals(tmp_path)
+    assert is_complete(folder)
+
+
+def test_a_run_that_mlflow_started_is_gone_on_with(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    client = mlflow.MlflowClient(store)
+    experiment = client.create_experiment("other")
+    given = client.create_run(experiment).info.run_id
+    client.log_param(given, "lr", "1e-1")
+    monkeypatch.setenv("MLFLOW_RUN_ID", given)
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment)
+    with tracked_run("train", settings={"lr": 0.1, "width": 1}, work=tmp_path) as run:
+        assert run.id == given and client.get_run(given).info.status == "RUNNING"
+        with tracked_run("member", settings={}, parent=run) as child:
+            pass
+    with tracked_run("train", settings={}, work=tmp_path) as second:
+        assert second.id != given, "MLflow started one run, not two"
+    told = client.get_run(given)
+    assert (told.info.status, told.info.run_name) == ("FINISHED", "train")
+    assert told.data.params == {"lr": "1e-1", "width": "1"}
+    below = client.get_run(child.id)
+    assert below.data.tags["mlflow.parentRunId"] == given and below.info.experiment_id == experiment
+    assert client.get_run(second.id).info.experiment_id == experiment
+
+
+def test_a_child_of_another_process_has_a_journal_of_its_own(store: str, tmp_path: Path):
+    with tracked_run("search", settings={}, work=tmp_path) as run:
+        with tracked_run("trial 0", settings={}, parent=run.id, work=tmp_path) as trial:
+            trial.metrics({"val/auroc": 0.7})
+        assert len(journals(tmp_path)) == 2
+    told = family(store, run.id)
+    assert told["trial 0"]["tags"]["mlflow.parentRunId"] == "search"
+    assert "config.yaml" not in told["trial 0"]["contents"]
+    assert all(is_complete(folder) for folder in journals(tmp_path))
+
+
+def test_a_model_is_logged_with_its_run(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    logged: list[tuple[str, Path, dict[str, float]]] = []
+    student_model = ModuleType("fcer.tracking.student_model")
+    student_model.log_student = lambda *given: logged.append(given)
+    monkeypatch.setitem(sys.modules, "fcer.tracking.student_model", student_model)
+    with tracked_run("distill", settings={}, work=tmp_path) as run:
+        run.model(tmp_path / "student", metrics={"val/auroc": 0.5})
+    assert logged == [(run.id, tmp_path / "student", {"val/auroc": 0.5})]
+
+
+@pytest.mark.parametrize(("error", "status"), [(ValueError("no fire"), "FAILED"), (KeyboardInterrupt(), "KILLED")])
+def test_a_body_that_fails_ends_its_runs(error: BaseException, status: str, store: str, tmp_path: Path):
+    with pytest.raises(type(error)) as raised, tracked_run("train", settings={}, work=tmp_path) as run:
+        with tracked_run("fine", settings={}, parent=run):
+            pass
+        with tracked_run("broken", settings={}, parent=run):
+            raise error
+    assert raised.value is error
+    told = family(store, run.id)
+    assert {name: one["status"] for name, one in told.items()} == {
+        "train": status,
+        "broken": status,
+        "fine": "FINISHED",
+    }
+
+
+def test_what_mlflow_refuses_stops_nothing_and_is_told_at_the_end(store: str, tmp_path: Path):
+    with (
+        pytest.raises(FcerError, match=r"complete on disk, but .* lacks 1 entry .*fcer log /") as raised,
+        pytest.warns(FcerWarning, match=r"refuses metrics of train .* going on, everything is kept in /") as warned,
+        tracked_run("train", settings={}, work=tmp_path) as run,
+    ):
+        run.metrics({"no good? name": 1.0})
+        run.metrics({"good name": 2.0})
+    assert raised.value.exit_code == 1 and len(warned) == 1
+    told = family(store, run.id)["train"]
+    assert told["curves"] == {"good name": [(0, 2.0)]} and told["status"] == "FINISHED"
+
+
+def test_a_store_that_is_not_there_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    with (
+        pytest.raises(FcerError, match=r"^MLflow at http://127\.0\.0\.1:9 failed \(.*\), before anything was computed"),
+        tracked_run("train", settings={}, work=tmp_path),
+    ):
+        pytest.fail("nothing may be computed")
+    assert not journals(tmp_path)
+
+
+SLEEPER = """
+import sys, time
+from pathlib import Path
+from fcer.tracking import tracked_run
+
+with tracked_run("train", settings={"lr": 1}, work=Path(sys.argv[1])) as run:
+    with tracked_run("member fold 0", settings={}, parent=run) as child:
+        print(run.id, child.id, flush=True)
+        time.sleep(600)
+"""
+
+
+def test_what_a_kill_left_running_is_ended_by_the_next_run(store: str, tmp_path: Path):
+    client = mlflow.MlflowClient(store)
+    call = [sys.executable, "-c", SLEEPER, str(tmp_path)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        ids = process.stdout.readline().split()
+        (folder,) = journals(tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FcerWarning)
+            with tracked_run("first", settings={}, work=tmp_path):
+                pass
+        assert {client.get_run(run_id).info.status for run_id in ids} == {"RUNNING"}, "it lives"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    with (
+        pytest.warns(FcerWarning, match=rf"{folder.name} was killed with train, member fold 0 open: ended as KILLED$"),
+        tracked_run("second", settings={}, work=tmp_path),
+    ):
+        pass
+    assert [client.get_run(run_id).info.status for run_id in ids] == ["KILLED", "KILLED"]
+    assert is_complete(folder)
+
+
+def killed_journal(runs: Path, uri: str) -> Journal:
+    """One whose process is no more, with a run that the store knows nothing of."""
+    journal = Journal.create(runs, "train", uri)
+    journal.add(None, "start", {"name": "train", "attach": None, "parent": None, "experiment": "fcer"})
+    path = journal.folder / FILE
+    first, rest = path.read_text().split("\n", 1)
+    path.write_text(first.replace(f", {os.getpid()}, ", f", {2**22 + 1}, ") + "\n" + rest)
+    return journal
+
+
+def test_what_cannot_be_ended_is_told_once(store: str, tmp_path: Path):
+    journal = killed_journal(tmp_path, store)
+    with pytest.warns(
+        FcerWarning, match=rf"but MLflow was not told .*2 entries left: fcer log .*{journal.folder.name}"
+    ):
+        end_killed_runs(tmp_path)
+    assert [entry.op for entry in read_journal(journal.folder).pending.values()] == ["start", "end"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FcerWarning)
+        end_killed_runs(tmp_path)
+
+
+def test_journals_for_another_server_are_left_alone(store: str, tmp_path: Path):
+    path = killed_journal(tmp_path, "http://another").folder / FILE
+    before = path.read_bytes()
+    end_killed_runs(tmp_path)
+    assert path.read_bytes() == before
+
+
+def test_journals_that_are_sent_and_old_are_removed(store: str, tmp_path: Path):
+    days = 24 * 3600
+    made = {}
+    for name, age, complete in [("old", 31, True), ("young", 29, True), ("unsent", 31, False), ("used", 31, True)]:
+        journal = made[name] = Journal.create(tmp_path, name, store)
+        if not complete:
+            journal.add(None, "start", {"name": name})
+        journal.release()
+        if name == "used":
+            (journal.folder / "notes.txt").write_text("mine")
+        then = time.time() - age * days
+        os.utime(journal.folder / FILE, (then, then))
+    end_killed_runs(tmp_path)
+    assert {name for name, journal in made.items() if journal.folder.exists()} == {"young", "unsent", "used"}

@@ -74,6 +74,22 @@ _HEAD = (
     "head_patience",
 )
 
+_STUDY = (
+    "anchor",
+    "radii",
+    "methods",
+    "passes",
+    "bootstrap",
+    *_EXPERIMENT,
+    "normalization",
+    "select_by",
+    *_HEAD,
+    *_TRAINING,
+    *_SYNTHETIC,
+    "work",
+    "workers",
+)
+
 COMMANDS = {
     command.name: command
     for command in (
@@ -124,21 +140,21 @@ COMMANDS = {
             "evaluate",
             "score uncertainty near the fire (FCER): sweep, segmentation, statistical tests",
             "fcer evaluate --predictions predictions_2020.npz predictions_2021.npz --out results",
-            (
-                "predictions",
-                "reference",
-                "anchor",
-                "radii",
-                "bootstrap",
-                "out",
-                *_EXPERIMENT,
-                "normalization",
-                "select_by",
-                *_TRAINING,
-                *_SYNTHETIC,
-                "work",
-                "workers",
-            ),
+            ("predictions", "reference", "out", *_STUDY),
+            demo=True,
+        ),
+        Command(
+            "report",
+            "join evaluated years into the paper's table, tests and figures, on one page",
+            "fcer report --results results/2020 results/2021 --out report",
+            ("results", "runs", "experiment", "ablation", "paper", "out", "reference", *_STUDY),
+            demo=True,
+        ),
+        Command(
+            "main",
+            "run the whole study: members, students, evaluation, report",
+            "fcer main --config experiments/paper.yaml --data data/wsts --checkpoints pretrained_weights --year all",
+            ("reference", "out", "ablation", *_STUDY),
             demo=True,
         ),
         Command(

@@ -27,8 +27,11 @@ def run(resolved: Resolved) -> None:
     print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
-def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun) -> Distilled:
-    """The year's student, fitted where it is not there yet; all of it is on disk before it is logged."""
+def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun, *, nested: bool = False) -> Distilled:
+    """The year's student, fitted where it is not there yet; all of it is on disk before it is logged.
+
+    It is logged to `tracked`; with `nested` to a run of its own below, where it was fitted now.
+    """
     fold = ensemble.backbone.fold
     dataset = open_data(config, (*fold.train, *fold.validation))
     teaching = Teaching(
@@ -42,7 +45,12 @@ def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun) ->
         students=config.work / "students",
         joint=None if config.freeze else member_settings(config),
     )
-    _log(tracked, ensemble, teaching, distilled)
+    if not nested:
+        _log(tracked, ensemble, teaching, distilled)
+    elif distilled.fitted:
+        settings = {**settings_of(config, "distill"), "year": ensemble.year}
+        with tracked_run(f"distill {ensemble.year}", settings=settings, parent=tracked) as below:
+            _log(below, ensemble, teaching, distilled)
     info = distilled.info
     said = f"best epoch {info.epoch} of {len(distilled.records)}" if distilled.fitted else "distilled before"
     print(f"student {ensemble.year}: validation AUROC {info.val_auroc:.3f} within {info.anchor_px:.3g} px, {said}")
@@ -54,7 +62,7 @@ def _log(tracked: TrackedRun, ensemble: YearEnsemble, teaching: Teaching, distil
     root, fold, info = teaching.dataset.catalog.root, teaching.backbone.fold, distilled.info
     tracked.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
     tracked.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
-    # tracked.link_tagged({f"fold{m.fold.number}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
+    tracked.link_tagged({f"fold{m.fold.number}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
     tracked.curves(row for record in distilled.records for row in _rows(record))
     scores = {"val_auroc": info.val_auroc, "anchor_px": info.anchor_px}
     tracked.metrics({"best/val_auroc": info.val_auroc, "best/epoch": info.epoch, "anchor/px": info.anchor_px})

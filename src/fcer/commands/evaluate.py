@@ -1,24 +1,47 @@
-"""`fcer evaluate`: the FCER protocol, on predicted maps from anywhere or on an ensemble's own."""
+"""`fcer evaluate`: the FCER protocol, on predicted maps from anywhere or on those of an ensemble and its student."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fcer.commands import settings_of
+from fcer.config import Config
 from fcer.evaluation import evaluate_files
-from fcer.resolve import Resolved
+from fcer.resolve import Resolved, to_yaml
+from fcer.tracking import TrackedRun, log_results, tracked_run
 
-__all__ = ["run"]
+__all__ = ["evaluate_maps", "evaluate_years", "run"]
 
 
 def run(resolved: Resolved) -> None:
-    """Evaluate, write the results, print the table."""
+    """Evaluate, write the results, log them, print the table."""
     config = resolved.config
     out = config.out or config.work / "results"
-    files: Sequence[Path] = config.predictions
-    if not files:
-        # Predicting needs torch, evaluating does not
-        from fcer.commands.predictions import predict_years
+    settings = settings_of(config, "evaluate")
+    with tracked_run("evaluate", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
+        if config.predictions:
+            evaluate_maps(config, config.predictions, out, tracked)
+        else:
+            evaluate_years(resolved, out, tracked)
+    print("next: fcer report, or make ui to compare the runs")
 
-        files = predict_years(resolved, out)
+
+def evaluate_years(resolved: Resolved, out: Path, tracked: TrackedRun) -> None:
+    """Predict the test years with ensemble and student, and evaluate that."""
+    from fcer.commands.predictions import predict_years  # predicting needs torch, evaluating does not
+
+    predicted = predict_years(resolved, out, tracked)
+    evaluate_maps(resolved.config, predicted.files, out, tracked, passes=predicted.passes)
+
+
+def evaluate_maps(
+    config: Config,
+    files: Sequence[Path],
+    out: Path,
+    tracked: TrackedRun,
+    *,
+    passes: Mapping[str, int] | None = None,
+) -> None:
+    """Evaluate predicted maps of some years; the results are on disk before they are logged."""
     results = evaluate_files(
         files,
         reference=config.reference,
@@ -30,3 +53,4 @@ def run(resolved: Resolved) -> None:
     results.write(out)
     print(results.summary())
     print(f"\nwritten to {out}: sweep.csv, segmentation.csv, per_image.csv, tests.json and more")
+    log_results(tracked, results, out, passes=passes)

@@ -11,6 +11,7 @@ from fcer.config import Config
 from fcer.data.dataset import Dataset
 from fcer.data.folds import WSTS, Fold, fair_folds
 from fcer.errors import ConfigError
+from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
 from fcer.resolve import Resolved, to_yaml
@@ -29,7 +30,9 @@ def run(resolved: Resolved) -> None:
         for folds in asked:
             _train_folds(config, folds, None)
         return
-    with tracked_run("train", settings=settings_of(config, "train"), config=to_yaml(resolved)) as tracked:
+    with tracked_run(
+        "train", settings=settings_of(config, "train"), config=to_yaml(resolved), work=config.work
+    ) as tracked:
         for folds in asked:
             train_year(config, folds, tracked)
     print("next: fcer evaluate with the same options, or make ui to see the runs")
@@ -91,7 +94,7 @@ def _train_tracked(config: Config, dataset: Dataset, fold: Fold, path: Path, par
         val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
         for run in runs:
             run.metrics({"best/val_ap": val_ap, "best/epoch": result.best_epoch or 0})
-            run.tags({"fcer.training_key": result.info.training_key or ""})
+            run.tags({"fcer.training_key": result.info.training_key or "", "fcer.checkpoint": content_hash(path)})
             run.file(path, "checkpoint")
     said = f"best epoch {result.best_epoch} of {len(result.records)}" if result.trained else "trained before"
     print(f"fold {fold.number}: validation AP {val_ap:.3f}, {said}, {path}")

@@ -18,8 +18,10 @@ from fcer.evaluation.results import Results, Settings
 from fcer.evaluation.tables import (
     MeasuredYear,
     anchor_table,
+    own_errors_table,
     per_image_table,
     reliability_table,
+    risk_coverage_table,
     segmentation_table,
     sensitivity_table,
     sweep_table,
@@ -109,6 +111,8 @@ def evaluate(
         intervals=_intervals(measured, tables["segmentation"], tables["anchor"], pairs),
         sensitivity=sensitivity_table(measured, anchors, pairs),
         reliability=reliability_table(measured),
+        own_errors=own_errors_table(measured),
+        risk_coverage=risk_coverage_table(measured),
     )
 
 
@@ -223,6 +227,10 @@ def _measure_year(
     curve = regions[reference].curve
     asked = np.isin(curve.radius_px, [*swept, anchors[0]])
     warn_where_undefined(curve.radius_px[asked], curve.auroc[asked], f" in {maps.year}")
+    for method in maps.methods:
+        if method != reference:
+            own = np.array([regions[method].own_errors.auroc])
+            warn_where_undefined(np.array(anchors[:1]), own, f" in {maps.year}, for the own errors of {method},")
     return MeasuredYear(maps, fires, segmentation, regions)
 
 

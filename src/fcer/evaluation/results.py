@@ -16,9 +16,12 @@ from fcer.files import atomic_path
 
 __all__ = ["Results", "Settings"]
 
-_TABLES = ("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability")
+_TABLES = (
+    *("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability"),
+    *("own_errors", "risk_coverage"),
+)
 # identifiers such as "007" are text, whatever they look like
-_TEXT = ("fire_id", "date", "scope", "a", "b")
+_TEXT = ("fire_id", "date", "method", "scope", "a", "b")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,11 @@ class Results:
         The comparison repeated at other anchors: around the anchor, and at each method's own ASD.
     reliability:
         Mean probability and fire rate by bin of probability, at the anchor.
+    own_errors:
+        How each method ranks the errors of its own probability, at the anchor; one row per year and method.
+    risk_coverage:
+        Share of errors among the pixels that a method is surest of, at the anchor; one row per year, method
+        and share of pixels kept.
     """
 
     settings: Settings
@@ -68,6 +76,8 @@ class Results:
     intervals: pd.DataFrame
     sensitivity: pd.DataFrame
     reliability: pd.DataFrame
+    own_errors: pd.DataFrame
+    risk_coverage: pd.DataFrame
 
     @property
     def auprc_baseline(self) -> float:
@@ -78,13 +88,14 @@ class Results:
         return int(tested["n_errors"].sum()) / n_pixels if n_pixels else math.nan
 
     def over_years(self, table: str) -> pd.DataFrame:
-        """Mean and population standard deviation over years of `sweep`, `anchor` or `segmentation`.
+        """Mean and population standard deviation over years of a table with one row per year and method.
 
-        One row per method (and radius); a metric's deviation is in the column `METRIC_std`. Years in which a
-        metric is undefined do not count for it.
+        That is `sweep`, `anchor`, `segmentation`, `own_errors` or `risk_coverage`. One row per method (and radius
+        or coverage); a metric's deviation is in the column `METRIC_std`. Years in which a metric is undefined do
+        not count for it.
         """
         frame: pd.DataFrame = getattr(self, table)
-        keys = [key for key in ("method", "radius_px", "radius_m") if key in frame]
+        keys = [key for key in ("method", "radius_px", "radius_m", "coverage") if key in frame]
         groups = frame.drop(columns="year").groupby(keys, sort=False)
         means, deviations = groups.mean(), groups.std(ddof=0).add_suffix("_std")
         columns = [name for metric in means for name in (metric, f"{metric}_std")]
@@ -110,6 +121,11 @@ class Results:
         directory = Path(directory)
         if not (directory / "evaluation.json").is_file():
             raise PredictionsError(f"{directory}: no finished evaluation there; run fcer evaluate --out {directory}")
+        missing = [
+            name for name in ("tests.json", *(f"{table}.csv" for table in _TABLES)) if not (directory / name).is_file()
+        ]
+        if missing:
+            raise PredictionsError(f"{directory}: {missing[0]} is missing; run fcer evaluate --out {directory} again")
         stored = json.loads((directory / "evaluation.json").read_text())
         settings = Settings(**{**stored, "years": tuple(stored["years"]), "methods": tuple(stored["methods"])})
         tests = pd.DataFrame(json.loads((directory / "tests.json").read_text()), columns=TEST_COLUMNS)

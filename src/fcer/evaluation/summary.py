@@ -41,7 +41,7 @@ def summarize(results: Results) -> str:
             "",
             *_align(rows),
             "",
-            *(_test_line(row) for _, row in results.tests[results.tests["scope"] == "pooled"].iterrows()),
+            *_test_lines(results.tests[results.tests["scope"] == "pooled"]),
         ]
     )
 
@@ -61,6 +61,15 @@ def _mean_row(row: pd.Series) -> list[str]:
         for column, _, factor, digits in _COLUMNS
     ]
     return ["mean", row["method"], *values, ""]
+
+
+def _test_lines(pooled: pd.DataFrame) -> list[str]:
+    """The first method's tests; those of the others, which may be many, are in the files."""
+    if pooled.empty:
+        return []
+    first = pooled[pooled["a"] == pooled["a"].iloc[0]]
+    more = len(pooled) - len(first)
+    return [*(_test_line(row) for _, row in first.iterrows()), *([f"{more} more in tests.json"] if more else [])]
 
 
 def _test_line(row: pd.Series) -> str:

@@ -18,8 +18,10 @@ from fcer.evaluation.year import Fires, MethodRegions, MethodSegmentation, repli
 __all__ = [
     "MeasuredYear",
     "anchor_table",
+    "own_errors_table",
     "per_image_table",
     "reliability_table",
+    "risk_coverage_table",
     "segmentation_table",
     "sensitivity_table",
     "sweep_table",
@@ -105,6 +107,23 @@ def reliability_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
         pd.DataFrame({"year": year, "method": method, "binning": binning, **curve._asdict()})
         for year, method, regions in _regions(years)
         for binning, curve in regions.reliability.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def own_errors_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
+    """One row per year and method, at the anchor: each method held to the errors of its own probability."""
+    rows = [
+        {"year": year, "method": method, **regions.own_errors._asdict()} for year, method, regions in _regions(years)
+    ]
+    return pd.DataFrame(rows)
+
+
+def risk_coverage_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
+    """One row per year, method and coverage, at the anchor."""
+    frames = [
+        pd.DataFrame({"year": year, "method": method, **regions.risk_coverage._asdict()})
+        for year, method, regions in _regions(years)
     ]
     return pd.concat(frames, ignore_index=True)
 

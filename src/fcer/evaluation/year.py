@@ -18,6 +18,7 @@ from fcer.core.surface import SurfaceLosses, surface_losses
 from fcer.core.sweep import MethodPixels, NearFire, SweepCurve, gather, list_near_fire, sweep_curve
 from fcer.data.maps import PredictedMaps
 from fcer.evaluation.progress import Bar
+from fcer.evaluation.selective import OwnErrors, RiskCoverage, own_errors_and_risk
 
 __all__ = [
     "BINNINGS",
@@ -79,6 +80,8 @@ class MethodRegions:
     scores: ImageScores
     ece_mass: float
     reliability: dict[Binning, ReliabilityCurve]
+    own_errors: OwnErrors
+    risk_coverage: RiskCoverage
     replicates: dict[str, FloatArray]
 
 
@@ -191,6 +194,7 @@ def _measure(
         image_scores(near, pixels.unc, anchors),
         ece_loss(fire, prob, binning="mass"),
         {binning: reliability_curve(fire, prob, binning=binning) for binning in BINNINGS},
+        *own_errors_and_risk(fire, prob, pixels.unc[at_anchor], near.error[at_anchor]),
         _replicate(near, pixels, fires, at_anchor) if len(fires.draws) else {},
     )
 

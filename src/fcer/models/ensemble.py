@@ -3,19 +3,16 @@
 Shape suffixes: K members, B samples, H height, W width, F features of the decoder's last map.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from tqdm import tqdm
 
-from fcer.core.disagreement import normalized_std
 from fcer.core.segmentation import average_precision_score
-from fcer.data.maps import PredictedMaps, write_maps
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples, preprocess
 from fcer.errors import ConfigError
@@ -29,9 +26,13 @@ __all__ = [
     "choose_backbone",
     "member_batches",
     "pass_through",
+    "sample_labels",
     "selection_aps",
-    "write_ensemble_maps",
+    "standardise",
 ]
+
+RawSample = tuple[NDArray[np.float32], NDArray[np.uint8]]
+"""As `Samples.raw` gives it: raw days and label."""
 
 BATCH = 4
 """Samples that go through the members together: more would not be faster on a CPU."""
@@ -90,30 +91,29 @@ def member_batches(
     with tqdm(total=len(samples), desc=label, unit="sample", disable=None, leave=False) as bar:
         for start in range(0, len(samples), BATCH):
             where = slice(start, min(start + BATCH, len(samples)))
-            yield where, pass_through(members, samples, range(where.start, where.stop), shared=shared)
+            read = [samples.raw(k) for k in range(where.start, where.stop)]
+            yield where, pass_through(members, samples, read, shared=shared)
             bar.update(where.stop - where.start)
 
 
 def pass_through(
     members: Sequence[Member],
     samples: Samples,
-    indices: Sequence[int],
+    read: Sequence[RawSample],
     *,
     shared: Normalization | None = None,
     keep: Member | None = None,
 ) -> Batch:
-    """Samples read once and shown to every member once, standardised with its own statistics or `shared` ones.
+    """Samples shown to every member once, standardised with its own statistics or `shared` ones.
 
     The decoder's features of the member `keep` come with its logits: they cost no pass of their own.
     """
-    read = [samples.raw(k) for k in indices]
-    inputs: dict[Normalization, torch.Tensor] = {}
+    inputs: dict[Normalization, Tensor] = {}
     logits, features = [], None
     for member in members:
         normalization = shared or member.normalization
         if normalization not in inputs:
-            x = [preprocess(raw, samples.channels, samples.features, normalization) for raw, _ in read]
-            inputs[normalization] = torch.from_numpy(np.stack(x))
+            inputs[normalization] = standardise(read, samples, normalization)
         predicted = predict(member.backbone, inputs[normalization])
         logits.append(predicted.logits_B1HW[:, 0].cpu().numpy())
         if member is keep:
@@ -121,31 +121,10 @@ def pass_through(
     return Batch(np.stack(logits), features, np.stack([y for _, y in read]))
 
 
-def write_ensemble_maps(
-    path: Path, members: Sequence[Member], samples: Samples, year: int, *, shared: Normalization | None = None
-) -> None:
-    """Predict every sample and write the ensemble's mean and disagreement as predicted maps of `year`.
-
-    Maps go to disk as they are made: a year never has to fit in memory.
-    """
-    if len(members) < 2:
-        raise ConfigError(f"checkpoints: an ensemble needs two members or more, but there is {len(members)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if samples.crop is None:
-        raise ValueError("maps of one file have one size: samples need a crop")
-    shape = (len(samples), samples.crop, samples.crop)
-    with tempfile.TemporaryDirectory(prefix=".maps-", dir=path.parent) as folder:
-        arrays = {
-            name: np.lib.format.open_memmap(Path(folder) / f"{name}.npy", "w+", dtype, shape)
-            for name, dtype in (("y", np.uint8), ("ensemble_prob", np.float32), ("ensemble_unc", np.float32))
-        }
-        for where, batch in member_batches(members, samples, shared=shared):
-            probabilities = batch.probabilities_KBHW
-            arrays["y"][where] = batch.y_BHW
-            arrays["ensemble_prob"][where] = probabilities.mean(0)
-            arrays["ensemble_unc"][where] = normalized_std(probabilities)
-        labels = sample_labels(samples)
-        write_maps(path, PredictedMaps.from_arrays({**arrays, **labels}, year=year, source=str(path)))
+def standardise(read: Sequence[RawSample], samples: Samples, normalization: Normalization) -> Tensor:
+    """Raw samples of one size as a model sees them (B, T, C, H, W)."""
+    x = [preprocess(raw, samples.channels, samples.features, normalization) for raw, _ in read]
+    return torch.from_numpy(np.stack(x))
 
 
 def sample_labels(samples: Samples) -> dict[str, NDArray[np.str_]]:

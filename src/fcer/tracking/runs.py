@@ -1,113 +1,176 @@
 """One run for each command, with all that is needed to know later what it was: settings, data, code, environment."""
 
 import json
-import logging
 import os
-import platform
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from importlib.metadata import version
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-import mlflow
-from mlflow.data.meta_dataset import MetaDataset
-from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
-from mlflow.entities import Metric, Param
-from mlflow.exceptions import MlflowException
-
 import fcer
 from fcer.errors import FcerError
+from fcer.tracking.journal import Journal
+from fcer.tracking.live import LiveLog
+from fcer.tracking.provenance import code_version, environment, source_tags
+from fcer.tracking.replay import end_killed_runs
+from fcer.tracking.sender import RefusedError, UnreachableError, file_state
+from fcer.tracking.server import EXPERIMENT, prepare_client, tracking_uri
+from fcer.tracking.system_metrics import system_metrics
 
 __all__ = ["TrackedRun", "tracked_run"]
 
-EXPERIMENT = "fcer"
-_PACKAGES = ("torch", "mlflow", "optuna", "numpy", "scipy", "scikit-learn", "pandas", "h5py")
+_code_version = cache(code_version)  # a process runs the code that it was started with
 
 
 class TrackedRun:
     """A run to log to."""
 
-    def __init__(self, run_id: str) -> None:
-        self.id = run_id
-        self._client = mlflow.MlflowClient()
+    def __init__(self, log: LiveLog, key: str) -> None:
+        self._log = log
+        self._key = key
+
+    @property
+    def id(self) -> str:
+        """MLflow's id; for a run that MLflow does not know yet, its place in the journal, which `link` takes too."""
+        return self._log.journal.run_id(self.reference)
+
+    @property
+    def reference(self) -> str:
+        """The run's place in its journal."""
+        return self._log.journal.reference(self._key)
 
     def params(self, values: Mapping[str, Any]) -> None:
         """Log what is not there yet: MLflow has logged the parameters of `mlflow run` in its own spelling."""
-        known = self._client.get_run(self.id).data.params
-        new = [Param(key, str(value)) for key, value in values.items() if key not in known]
-        self._client.log_batch(self.id, params=new)
+        self._add("params", {key: str(value) for key, value in values.items()})
 
     def metrics(self, values: Mapping[str, float], step: int = 0) -> None:
         """Log some metrics of one step in one call."""
-        now = int(time.time() * 1000)
-        self._client.log_batch(self.id, metrics=[Metric(key, value, now, step) for key, value in values.items()])
+        self.curves((key, value, step) for key, value in values.items())
+
+    def curves(self, rows: Iterable[tuple[str, float, int]]) -> None:
+        """Log any number of metrics (key, value, step) in as few calls as MLflow allows."""
+        self._add("metrics", {"rows": [[key, float(value), int(step)] for key, value, step in rows]})
 
     def tags(self, values: Mapping[str, str]) -> None:
         """Set tags."""
-        for key, value in values.items():
-            self._client.set_tag(self.id, key, value)
+        self._add("tags", dict(values))
+
+    def link(self, runs: Mapping[str, str]) -> None:
+        """Record the ids of runs that this one was built from, by what they gave."""
+        journal = self._log.journal
+        self.tags({f"fcer.from.{name}": journal.portable(run_id) for name, run_id in runs.items()})
+
+    def link_tagged(self, runs: Mapping[str, tuple[str, str]]) -> None:
+        """The same for runs of earlier commands, each by a tag of its own and that tag's value; the latest counts."""
+        self._add("origins", {f"fcer.from.{name}": list(tagged) for name, tagged in runs.items()})
 
     def file(self, path: Path, folder: str | None = None) -> None:
-        """Keep a file with the run."""
-        self._client.log_artifact(self.id, str(path), folder)
+        """Keep a file with the run. It has to stay where it is until MLflow has it."""
+        self._add("file", {"path": str(path.resolve()), "state": file_state(path), "folder": folder})
 
     def text(self, text: str, name: str) -> None:
         """Keep a text with the run."""
-        self._client.log_text(self.id, text, name)
+        self._add("text", {"text": text, "name": name})
 
     def dataset(self, root: Path, fingerprint: str, context: str) -> None:
         """Record which data was used: where it lay, and the fingerprint of its content."""
-        source = LocalArtifactDatasetSource(str(root.resolve()))
-        data = MetaDataset(source=source, name=root.name, digest=fingerprint)  # type: ignore[abstract]
-        mlflow.log_input(data, context=context)
+        self._add("dataset", {"root": str(root.resolve()), "fingerprint": fingerprint, "context": context})
+
+    def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
+        """Log the student in `folder` as a model, with the metrics that speak for it."""
+        self._add("model", {"folder": str(folder.resolve()), "metrics": {k: float(v) for k, v in metrics.items()}})
+
+    def _add(self, op: str, data: Mapping[str, Any]) -> None:
+        self._log.add(self._key, op, data)
 
 
 @contextmanager
 def tracked_run(
-    name: str, *, settings: Mapping[str, Any], config: str = "", parent: TrackedRun | None = None
+    name: str,
+    *,
+    settings: Mapping[str, Any],
+    config: str = "",
+    parent: TrackedRun | str | None = None,
+    work: Path = Path("work"),
 ) -> Iterator[TrackedRun]:
     """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
-    Nested below `parent` where one is given; the parent alone keeps the whole `config` and the environment.
+    Nested below `parent` where one is given: a run of this process, or the id of one of another process. All that
+    is logged is first written to a journal below `work`, which a run shares with its parent of the same process.
+    Only a run without a parent keeps the whole `config` and the environment, and watches the machine.
     """
-    # Tables that are created and experiments that are new are no news
-    for chatty in ("mlflow", "alembic"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
-    with _said_plainly():
-        if parent is None and not {"MLFLOW_RUN_ID", "MLFLOW_EXPERIMENT_ID"} & os.environ.keys():
-            mlflow.set_experiment(os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT))
-        started = mlflow.start_run(run_name=name, nested=parent is not None)
-    with _said_plainly(), started as active:
-        run = TrackedRun(active.info.run_id)
-        run.params(settings)
-        run.tags({"fcer.version": fcer.__version__, "fcer.command": name.split()[0]})
+    if isinstance(parent, TrackedRun):
+        entry = parent._log.add(None, "start", _start(name, parent=parent.reference))
+        with _ended(TrackedRun(parent._log, entry.run)) as run:
+            _describe(run, name, settings)
+            yield run
+        return
+    prepare_client()
+    if parent is None:
+        run = _first_run(name, work / "runs")
+        end_killed_runs(work / "runs")
+    else:
+        log = LiveLog(Journal.create(work / "runs", name, tracking_uri()))
+        run = TrackedRun(log, log.add(None, "start", _start(name, parent=parent)).run)
+    with _sent(run._log, strict=parent is None), _ended(run), ExitStack() as stack:
+        _describe(run, name, settings)
         if parent is None:
             run.text(config, "config.yaml")
-            run.text(json.dumps(_environment(), indent=1), "environment.json")
+            run.text(json.dumps(environment(), indent=1), "environment.json")
+            stack.enter_context(system_metrics(run.metrics))
         yield run
 
 
-@contextmanager
-def _said_plainly() -> Iterator[None]:
-    """What goes wrong in MLflow as one sentence: computing keeps its results on disk, so nothing is lost."""
+def _start(name: str, *, attach: str | None = None, parent: str | None = None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "attach": attach,
+        "parent": parent,
+        "experiment": os.environ.get("MLFLOW_EXPERIMENT_NAME", EXPERIMENT),
+        "experiment_id": os.environ.get("MLFLOW_EXPERIMENT_ID"),
+        "tags": source_tags(),
+    }
+
+
+def _first_run(name: str, runs: Path) -> TrackedRun:
+    """The command's own run. If it cannot be started the command ends here: nothing is computed yet."""
+    attach = os.environ.pop("MLFLOW_RUN_ID", None)
+    journal = Journal.create(runs, name, tracking_uri())
     try:
-        yield
-    except MlflowException as error:
-        reason = " ".join(str(error).split())[:200]
+        log = LiveLog(journal)
+        return TrackedRun(log, log.must_start(_start(name, attach=attach)).run)
+    except (UnreachableError, RefusedError) as error:
+        shutil.rmtree(journal.folder)
         raise FcerError(
-            f"MLflow at {mlflow.get_tracking_uri()} failed ({reason}); what is complete is on disk: "
+            f"MLflow at {journal.uri} failed ({error}), before anything was computed: "
             "start the server or set MLFLOW_TRACKING_URI, then start the same command again"
         ) from error
 
 
-def _environment() -> dict[str, Any]:
-    return {
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "cores": os.cpu_count(),
-        # The package itself need not be installed: MLflow's own environment runs the checkout
-        "fcer": fcer.__version__,
-        "packages": {name: version(name) for name in _PACKAGES},
-    }
+def _describe(run: TrackedRun, name: str, settings: Mapping[str, Any]) -> None:
+    run.params(settings)
+    run.tags({"fcer.version": fcer.__version__, "fcer.command": name.split()[0], **_code_version()})
+
+
+@contextmanager
+def _ended(run: TrackedRun) -> Iterator[TrackedRun]:
+    """End the run with the block, and say how that ended."""
+    try:
+        yield run
+    except BaseException as error:
+        run._add("end", {"status": "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"})
+        raise
+    run._add("end", {"status": "FINISHED"})
+
+
+@contextmanager
+def _sent(log: LiveLog, *, strict: bool) -> Iterator[None]:
+    """Send what is left at the end of the block; a failure of the block itself is never hidden by one of MLflow."""
+    try:
+        yield
+    except BaseException:
+        log.close(strict=False)
+        raise
+    log.close(strict=strict)

@@ -1,5 +1,6 @@
 """A student as an MLflow model, registered under one name; the first becomes `champion`."""
 
+import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
+from mlflow.models.model import ModelInfo
 from mlflow.models.signature import ModelSignature
 from mlflow.types.schema import Schema, TensorSpec
 
@@ -31,7 +33,20 @@ def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None
     if client.search_model_versions(f"run_id = '{run_id}'"):
         return
     loaded = load_student(folder)
-    info = Model.log(
+    with warnings.catch_warnings():
+        # The signature is ours: an example that MLflow would derive one from is not needed
+        warnings.filterwarnings("ignore", message=".*input example.*")
+        info = _log_model(run_id, folder, loaded)
+    for name, value in metrics.items():
+        client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
+    registered = _register(client, info.model_uri, run_id)
+    said = {**_metadata(loaded), **{name: str(value) for name, value in metrics.items()}}
+    for name, text in said.items():
+        client.set_model_version_tag(REGISTERED, registered.version, name, text)
+
+
+def _log_model(run_id: str, folder: Path, loaded: LoadedStudent) -> ModelInfo:
+    logged: ModelInfo = Model.log(
         artifact_path=None,
         name="student",
         flavor=mlflow.pyfunc,
@@ -43,12 +58,7 @@ def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None
         signature=_signature(loaded),
         metadata=_metadata(loaded),
     )
-    for name, value in metrics.items():
-        client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
-    registered = _register(client, info.model_uri, run_id)
-    said = {**_metadata(loaded), **{name: str(value) for name, value in metrics.items()}}
-    for name, text in said.items():
-        client.set_model_version_tag(REGISTERED, registered.version, name, text)
+    return logged
 
 
 def _signature(loaded: LoadedStudent) -> ModelSignature:

@@ -227,10 +227,8 @@ def _pass(samples: Samples, places: range, teaching: Teaching) -> dict[str, Tens
     # a batch may reach from one view into the next
     for view in sorted({place // len(samples) for place in places}):
         samples.set_epoch(view)
-        indices = [place % len(samples) for place in places if place // len(samples) == view]
-        batches.append(
-            pass_through(teaching.teachers, samples, indices, shared=teaching.shared, keep=teaching.backbone)
-        )
+        read = [samples.raw(place % len(samples)) for place in places if place // len(samples) == view]
+        batches.append(pass_through(teaching.teachers, samples, read, shared=teaching.shared, keep=teaching.backbone))
     own = list(teaching.teachers).index(teaching.backbone)
     features = np.concatenate([batch.features_BFHW for batch in batches if batch.features_BFHW is not None])
     if np.abs(features).max() > _LARGEST_HALF:

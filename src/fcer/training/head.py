@@ -29,7 +29,7 @@ __all__ = ["FittedHead", "HeadTask", "fit_epoch", "fit_head", "head_learning_rat
 
 OnEpoch = Callable[[EpochRecord], None]
 
-_SECONDS_BETWEEN_SAVES = 2.0
+_SECONDS_BETWEEN_SAVES = 0.5
 """Epochs on small data take milliseconds: saving each would cost more than repeating it."""
 
 

@@ -1,0 +1,98 @@
+"""Table 1 as Markdown and as LaTeX."""
+
+from itertools import groupby
+
+import pandas as pd
+
+from fcer.report.table1 import COLUMNS, MEAN, best_cells, format_cell
+
+__all__ = ["latex", "latex_text", "markdown", "markdown_text"]
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
+_MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~"})
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A pipe table; the best of each year is bold."""
+    best = best_cells(table)
+    names = [f"{column.name} {'↑' if column.higher_better else '↓'}" for column in COLUMNS]
+    lines = [
+        f"| Year | Method | {' | '.join(names)} |",
+        f"|:---|:---|{'---:|' * len(COLUMNS)}",
+    ]
+    for index, row in table.iterrows():
+        cells = []
+        for column in COLUMNS:
+            value, spread = format_cell(row, column)
+            text = f"{value} ± {spread}" if spread else value
+            cells.append(f"**{text}**" if (index, column.key) in best else text)
+        year = "Mean" if row["year"] == MEAN else row["year"]
+        lines.append(f"| {year} | {markdown_text(row['method'])} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: pd.DataFrame, anchor: str) -> str:
+    r"""The paper's table environment, for booktabs and multirow; `anchor` says in words what the region is."""
+    best = best_cells(table)
+    lines = [
+        r"% needs \usepackage{booktabs} and \usepackage{multirow}",
+        r"\begin{table}[ht]",
+        r"  \caption{Results by year. Calibration (Brier score, NLL) and uncertainty ranking (AUROC, AUPRC) are",
+        f"    computed {latex_text(anchor)}. Means are over years, with the population standard deviation.}}",
+        r"  \label{tab:fcer}",
+        r"  \centering",
+        r"  \setlength{\tabcolsep}{3pt}",
+        r"  \begin{tabular}{ll cc cc cc}",
+        r"    \toprule",
+        r"    & & \multicolumn{2}{c}{Segmentation} & \multicolumn{2}{c}{Calibration}",
+        r"    & \multicolumn{2}{c}{UQ ranking} \\",
+        r"    \cmidrule(r){3-4} \cmidrule(lr){5-6} \cmidrule(l){7-8}",
+        f"    Year & Method & {' & '.join(_latex_name(*column[1:3]) for column in COLUMNS)} \\\\",
+        r"    \midrule",
+    ]
+    groups = [(year, list(rows)) for year, rows in groupby(table.iterrows(), key=lambda entry: str(entry[1]["year"]))]
+    for place, (year, rows) in enumerate(groups):
+        if place:
+            lines.append(r"    \midrule" if year == MEAN else r"    \addlinespace")
+        lines.append(f"    \\multirow{{{len(rows)}}}{{*}}{{{'Mean' if year == MEAN else year}}}")
+        for index, row in rows:
+            cells = [_latex_cell(*format_cell(row, column), bold=(index, column.key) in best) for column in COLUMNS]
+            lines.append(f"      & {latex_text(row['method'])} & {' & '.join(cells)} \\\\")
+    return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
+
+
+def latex_text(text: str) -> str:
+    r"""Any text as LaTeX shows it.
+
+    >>> latex_text("dropout_10 & 50%")
+    'dropout\\_10 \\& 50\\%'
+    """
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def markdown_text(text: str) -> str:
+    r"""Any text as Markdown shows it.
+
+    >>> print(markdown_text("dropout_10|x"))
+    dropout\_10\|x
+    """
+    return text.translate(_MARKDOWN)
+
+
+def _latex_name(name: str, higher_better: bool) -> str:
+    return name + (r" $\uparrow$" if higher_better else r" $\downarrow$")
+
+
+def _latex_cell(value: str, spread: str, *, bold: bool) -> str:
+    if value == "–":
+        return "--"
+    if spread:
+        return f"$\\mathbf{{{value}_{{\\pm{spread}}}}}$" if bold else f"${value}_{{\\pm{spread}}}$"
+    return f"\\textbf{{{value}}}" if bold else value

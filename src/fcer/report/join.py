@@ -1,0 +1,99 @@
+"""Result folders of single years as one result over all years."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from fcer.errors import PredictionsError
+from fcer.evaluation.comparison import compare, method_pairs
+from fcer.evaluation.results import Results
+
+__all__ = ["join"]
+
+_BY_YEAR = ("sweep", "segmentation", "per_image", "anchor", "reliability", "own_errors", "risk_coverage")
+_TESTED = ("n", "n_nonzero", "w_plus", "w_minus", "p", "p_two_sided", "rank_biserial", "median_delta")
+
+
+def join(folders: Sequence[Path | str]) -> Results:
+    """One result from folders that `Results.write` wrote, in the order of their years; a single one as it is.
+
+    Tests are made anew from the scores of all images, with Holm's correction and intervals that draw fires.
+    What needs more than the folders hold is left out: intervals of means over years, and tests at anchors
+    other than the anchor itself (their scores are there, as means over years).
+    """
+    if not folders:
+        raise PredictionsError("no result folders to join; give the folders that fcer evaluate wrote")
+    parts = [(Path(folder), Results.read(folder)) for folder in folders]
+    _check(parts)
+    if len(parts) == 1:
+        return parts[0][1]
+    results = [part for _, part in sorted(parts, key=lambda part: part[1].settings.years)]
+    first = results[0].settings
+    settings = replace(first, years=tuple(sorted(year for part in results for year in part.settings.years)))
+    tables = {name: _concat(results, name) for name in _BY_YEAR}
+    pairs = method_pairs(first.methods, "student" if "student" in first.methods else first.reference)
+    tests = compare(tables["per_image"], pairs, first.bootstrap, first.seed)
+    intervals = pd.concat([part.intervals for part in results], ignore_index=True)
+    return Results(
+        settings,
+        **tables,
+        tests=tests,
+        intervals=intervals[intervals["scope"] != "mean"].sort_values("scope", kind="stable", ignore_index=True),
+        sensitivity=_sensitivity(results, tests),
+    )
+
+
+def _check(parts: Sequence[tuple[Path, Results]]) -> None:
+    """Refuse what cannot stand in one table."""
+    origin, first = parts[0]
+    seen: dict[int, Path] = {}
+    for folder, part in parts:
+        for year in part.settings.years:
+            if year in seen:
+                raise PredictionsError(f"{seen[year]} and {folder} both hold the year {year}; give each year once")
+            seen[year] = folder
+        shared = _shared(first)
+        for name, ours in _shared(part).items():
+            theirs = shared[name]
+            if ours != theirs:
+                raise PredictionsError(
+                    f"{folder} was evaluated with the {name} {ours}, {origin} with {theirs}; evaluate them alike"
+                )
+
+
+def _shared(part: Results) -> dict[str, str]:
+    """What all folders must agree on, in words."""
+    return {
+        "methods": ", ".join(sorted(part.settings.methods)),
+        "reference": part.settings.reference,
+        "anchor": f"{part.settings.anchor_px} px",
+        "radii": ", ".join(f"{radius:g}" for radius in part.sweep["radius_px"].unique()),
+    }
+
+
+def _concat(results: Sequence[Results], table: str) -> pd.DataFrame:
+    frames: list[pd.DataFrame] = [getattr(part, table) for part in results]
+    return pd.concat(frames, ignore_index=True).sort_values("year", kind="stable", ignore_index=True)
+
+
+def _sensitivity(results: Sequence[Results], tests: pd.DataFrame) -> pd.DataFrame:
+    """Scores at the anchors that all years share, as means over years; tested at the anchor alone.
+
+    A method's own ASD differs from folder to folder and is no shared anchor.
+    """
+    keys = ["anchor", "radius_px", "radius_m", "metric", "a", "b"]
+    tables = [part.sensitivity.assign(years=len(part.settings.years)) for part in results]
+    rows = []
+    for key, same in pd.concat(tables, ignore_index=True).groupby(keys, sort=False):
+        if len(same) == len(results):
+            scores = {name: np.average(same[name], weights=same["years"]) for name in ("a_score", "b_score")}
+            rows.append(dict(zip(keys, key, strict=True)) | scores)
+    joined = pd.DataFrame(rows, columns=[*keys, "a_score", "b_score"])
+    pooled = tests[(tests["scope"] == "pooled") & (tests["unit"] == "image")].assign(anchor="anchor")
+    merged = joined.merge(
+        pooled[["anchor", "metric", "a", "b", *_TESTED]], on=["anchor", "metric", "a", "b"], how="left"
+    )
+    return merged[list(results[0].sensitivity.columns)]

@@ -1,0 +1,188 @@
+"""Maps of a small and a large fire: what burnt, and what each method says of it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from fcer.core.arrays import BoolArray, FloatArray
+from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.results import Results
+from fcer.report.cases import Case, case_table, compared_methods
+from fcer.report.style import Figure, panel, plot_text
+
+__all__ = ["Window", "map_figure", "scale_bar", "uncertainty_limit", "window_around"]
+
+_INK = "#222222"
+_SCENE = [[0, "#f3f2ee"], [0.5, "#eccb8f"], [1, "#b3402a"]]
+_WRONG = [[0, "#f3f2ee"], [1, "#3b3b3b"]]
+_BARS_KM = (0.5, 1, 2, 5, 10, 20, 50, 100)
+_LEAST_SIDE = 24
+_PANEL_WIDTH = 210
+_DIGITS = 4
+
+
+class Window(NamedTuple):
+    """A part of an image: rows and columns, the last ones excluded."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    def cut(self, image: Any) -> Any:
+        """What is seen of an image."""
+        return image[self.top : self.bottom, self.left : self.right]
+
+
+def window_around(region: BoolArray) -> Window:
+    """A square around the region with a margin, as far as the image goes."""
+    rows, columns = np.flatnonzero(region.any(axis=1)), np.flatnonzero(region.any(axis=0))
+    side = int(max(np.ptp(rows), np.ptp(columns))) + 1
+    side = max(side + side // 4, _LEAST_SIDE)
+    starts = []
+    for places, length in ((rows, region.shape[0]), (columns, region.shape[1])):
+        middle = (int(places[0]) + int(places[-1]) + 1) // 2
+        starts.append(max(min(middle - side // 2, length - side), 0))
+    top, left = starts
+    return Window(top, min(top + side, region.shape[0]), left, min(left + side, region.shape[1]))
+
+
+def scale_bar(width: int) -> float:
+    """The length in kilometres of a scale bar for a map of some pixels: round, and at most a third of it.
+
+    >>> scale_bar(128), scale_bar(24)
+    (10, 2)
+    """
+    fitting = [length for length in _BARS_KM if length <= width * PIXEL_METRES / 1000 / 3]
+    return fitting[-1] if fitting else _BARS_KM[0]
+
+
+def uncertainty_limit(cases: Sequence[Case]) -> float:
+    """The top of the one scale for all uncertainties: the largest that is seen in any map."""
+    return max(float(window_around(c.region).cut(unc).max()) for c in cases for unc in c.unc.values()) or 1.0
+
+
+def map_figure(cases: Sequence[Case], results: Results) -> Figure:
+    """Two rows for each case: truth and probabilities, then the reference's errors and uncertainties."""
+    methods = results.settings.methods
+    reference = results.settings.reference
+    titles: list[str] = []
+    for case in cases:
+        titles += [_scene_title(case), *(f"{plot_text(method)}: probability" for method in methods)]
+        titles += [f"errors of {plot_text(reference)}", *(f"{plot_text(method)}: uncertainty" for method in methods)]
+    n_rows, n_columns = 2 * len(cases), 1 + len(methods)
+    gap = {"vertical_spacing": 0.14 / n_rows, "horizontal_spacing": 0.02}
+    figure = make_subplots(n_rows, n_columns, subplot_titles=titles, **gap)
+    for place, case in enumerate(cases):
+        _draw_case(figure, case, 2 * place + 1)
+    _finish(figure, n_rows, uncertainty_limit(cases))
+    figure.update_annotations(font={"size": 11})
+    title = "Maps of two fires" if len(cases) > 1 else "Maps of one fire"
+    width = _PANEL_WIDTH * n_columns
+    return Figure("maps", title, _caption(cases, results), case_table(cases), {"maps": figure}, width, _DIGITS)
+
+
+def _scene_title(case: Case) -> str:
+    name = f"{case.fire_id} {case.date}".strip() or f"image {case.index}"
+    return f"{case.size} fire, {case.year}<br>{plot_text(name)}"
+
+
+def _caption(cases: Sequence[Case], results: Results) -> str:
+    pair = compared_methods(results.settings.methods)
+    what = f"difference in AUROC ({pair[0]} less {pair[1]})" if len(pair) > 1 else f"AUROC of {pair[0]}"
+    scores = "; ".join(f"{case.size} {case.score:+.3f}, mean {case.pool_mean:+.3f}" for case in cases)
+    return (
+        f"A good uncertainty is dark where the errors are: the first map shows the scene with the fire in red and the "
+        f"region within {results.settings.anchor_px:.3g} px of it in sand, the others the framed part with the fire's "
+        f"outline and the region's (dotted), all uncertainties on one scale. Shown is the fire of each size whose "
+        f"{what} is closest to the mean of its size ({scores})."
+    )
+
+
+def _draw_case(figure: go.Figure, case: Case, row: int) -> None:
+    window = window_around(case.region)
+    whole = Window(0, case.fire.shape[0], 0, case.fire.shape[1])
+    scene = case.fire.astype(np.uint8) + case.region
+    _draw_map(figure, scene, whole, row, 1, {"colorscale": _SCENE, "zmin": 0, "zmax": 2, "showscale": False})
+    frame = {"x0": window.left - 0.5, "x1": window.right - 0.5, "y0": window.top - 0.5, "y1": window.bottom - 0.5}
+    figure.add_shape(type="rect", **frame, line={"color": _INK, "width": 1}, row=row, col=1)
+    wrong = {"colorscale": _WRONG, "zmin": 0, "zmax": 1, "showscale": False}
+    _draw_map(figure, case.error.astype(np.uint8), window, row + 1, 1, wrong)
+    _draw_outlines(figure, case, window, row + 1, 1)
+    for column, method in enumerate(case.prob, start=2):
+        for offset, values in enumerate((case.prob[method], case.unc[method])):
+            axis = {"coloraxis": ("coloraxis", "coloraxis2")[offset]}
+            _draw_map(figure, values.astype(np.float32), window, row + offset, column, axis)
+            _draw_outlines(figure, case, window, row + offset, column)
+
+
+def _draw_map(
+    figure: go.Figure, values: FloatArray | Any, window: Window, row: int, column: int, colours: dict[str, Any]
+) -> None:
+    seen = window.cut(values)
+    figure.add_heatmap(
+        z=seen, x0=window.left, y0=window.top, dx=1, dy=1, hovertemplate="%{z:.3f}<extra></extra>", **colours,
+        row=row, col=column,
+    )  # fmt: skip
+    height, width = seen.shape
+    length = scale_bar(width)
+    start, level = window.left + 0.04 * width, window.bottom - 0.06 * height
+    line = {"color": _INK, "width": 3}
+    end = start + length * 1000 / PIXEL_METRES
+    figure.add_shape(type="line", x0=start, x1=end, y0=level, y1=level, line=line, row=row, col=column)
+    note = {"text": f"{length:g} km", "showarrow": False, "yanchor": "bottom", "xanchor": "left"}
+    figure.add_annotation(x=start, y=level, **note, row=row, col=column)
+
+
+def _draw_outlines(figure: go.Figure, case: Case, window: Window, row: int, column: int) -> None:
+    for mask, dash, width in ((case.fire, "solid", 1.3), (case.region, "dot", 1)):
+        figure.add_contour(
+            z=window.cut(mask).astype(np.uint8),
+            x0=window.left,
+            y0=window.top,
+            dx=1,
+            dy=1,
+            contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
+            line={"color": _INK, "width": width, "dash": dash},
+            showscale=False,
+            showlegend=False,
+            hoverinfo="skip",
+            row=row,
+            col=column,
+        )
+
+
+def _finish(figure: go.Figure, n_rows: int, limit: float) -> None:
+    base = panel("", "", "").layout
+    bar = {"orientation": "h", "thickness": 10, "len": 0.42, "y": -0.01, "yanchor": "top", "outlinewidth": 0}
+    figure.update_layout(
+        font=base.font,
+        template="none",
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        height=300 * n_rows + 90,
+        margin={"l": 8, "r": 8, "t": 48, "b": 72},
+        coloraxis={
+            "colorscale": "Oranges",
+            "cmin": 0,
+            "cmax": 1,
+            "colorbar": {**bar, "x": 0.25, "title": {"text": "fire probability", "side": "bottom"}},
+        },
+        coloraxis2={
+            "colorscale": "Blues",
+            "cmin": 0,
+            "cmax": limit,
+            "colorbar": {**bar, "x": 0.75, "title": {"text": "uncertainty, one scale for all", "side": "bottom"}},
+        },
+    )
+    axis = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "constrain": "domain"}
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis, autorange="reversed")
+    # square pixels: each map's rows are as high as its columns are wide
+    for place in range(1, len(figure.layout.annotations) + 1):
+        name = "" if place == 1 else str(place)
+        if f"xaxis{name}" in figure.layout:
+            figure.layout[f"yaxis{name}"].update(scaleanchor=f"x{name}", scaleratio=1)

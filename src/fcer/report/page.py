@@ -1,0 +1,92 @@
+"""The report as one HTML page that needs nothing but itself: data, plots and plotly.js are all inside."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from string import Template
+
+from plotly.offline import get_plotlyjs
+
+from fcer.evaluation.results import Results
+from fcer.report.markup import csv_text, download, downloads, note, section
+from fcer.report.style import Figure
+from fcer.report.table_sections import own_errors_section, paper_section, table1_section, tests_section
+from fcer.report.wording import anchor_words, headline
+
+__all__ = ["Contents", "render_page"]
+
+_WHAT = (
+    "This report says how well the uncertainty maps of {methods} point at errors of next-day wildfire prediction, "
+    "where it matters: near the edge of the fire. Every score is computed within a Fire-Centered Evaluation Region "
+    "(FCER), all pixels up to some distance from fire; tables and tests are at the anchor, {anchor}."
+)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that the page shows besides the results themselves."""
+
+    title: str
+    figures: Sequence[Figure]
+    paper: bool
+    provenance: Mapping[str, str]
+    notes: Sequence[str]
+
+
+def render_page(results: Results, contents: Contents) -> str:
+    """The whole page."""
+    sections = [
+        _opening(results, contents.title),
+        table1_section(results),
+        *([paper_section(results)] if contents.paper else []),
+        tests_section(results),
+        *(_figure_section(figure) for figure in contents.figures),
+        own_errors_section(results),
+        _settings_section(results, contents),
+    ]
+    template = Template((files("fcer.report") / "page.html").read_text(encoding="utf-8"))
+    return template.substitute(title=html.escape(contents.title), body="\n".join(sections), plotly=get_plotlyjs())
+
+
+def _opening(results: Results, title: str) -> str:
+    methods = results.settings.methods
+    listed = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
+    what = _WHAT.format(methods=listed, anchor=anchor_words(results))
+    return (
+        f"<h1>{html.escape(title)}</h1>\n<p>{html.escape(what)}</p>\n"
+        f'<p class="headline">{html.escape(headline(results))}</p>'
+    )
+
+
+def _figure_section(figure: Figure) -> str:
+    width = f' style="min-width:{figure.min_width}px"' if figure.min_width else ""
+    panels = []
+    for name, plot in figure.panels.items():
+        # "<" would let a name end the script
+        content = plot.to_json().replace("<", "\\u003c")
+        label = html.escape(f"{figure.title}: {name}")
+        panels.append(
+            f'<div><div class="plot" id="{figure.file_name(name)}" role="img" aria-label="{label}"{width}></div>'
+            f'<script type="application/json">{content}</script></div>'
+        )
+    body = f'<div class="{"scroll" if figure.min_width else "panels"}">{"".join(panels)}</div>'
+    caption = f"<figcaption>{html.escape(figure.caption)}</figcaption>"
+    links = downloads(download(f"{figure.name}.csv", csv_text(figure.data, figure.digits)))
+    return section(figure.title, f"<figure>{body}\n{caption}</figure>", links)
+
+
+def _settings_section(results: Results, contents: Contents) -> str:
+    settings = results.settings
+    entries = {
+        "years": ", ".join(map(str, settings.years)),
+        "methods": ", ".join(settings.methods),
+        "errors of": settings.reference,
+        "anchor": f"{settings.anchor_px:.6g} px, {settings.anchor_from}",
+        "draws of fires": str(settings.bootstrap),
+        "seed": str(settings.seed),
+        **contents.provenance,
+    }
+    items = "\n".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in entries.items())
+    notes = [note(f"{text[0].upper()}{text[1:]}.") for text in contents.notes]
+    return section("Settings and provenance", f"<dl>\n{items}\n</dl>", *notes)

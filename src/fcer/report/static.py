@@ -1,0 +1,50 @@
+"""The figures as PNG, PDF and SVG files, where the optional package kaleido and a browser are there."""
+
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import plotly.io
+
+from fcer.files import atomic_path
+from fcer.report.style import Figure
+
+__all__ = ["SUFFIXES", "StaticFigures", "write_static"]
+
+SUFFIXES = (".png", ".pdf", ".svg")
+_WIDTH = 640
+_ROOM = 1.4
+"""How much wider than need be a figure is that takes a page's whole width."""
+
+
+class StaticFigures(NamedTuple):
+    """The files written; or, in one line, why there are none and how to get them."""
+
+    paths: list[Path]
+    left_out: str
+
+
+def write_static(figures: Sequence[Figure], out: Path) -> StaticFigures:
+    """Write each panel in each format, as FIGURE_PANEL.SUFFIX."""
+    if find_spec("kaleido") is None:
+        return StaticFigures([], "static figures are left out without kaleido; get it with pip install kaleido")
+    panels = {figure.file_name(name): panel for figure in figures for name, panel in figure.panels.items()}
+    widths = [max(_WIDTH, int(_ROOM * figure.min_width)) for figure in figures for _ in figure.panels]
+    heights = [panel.layout.height for panel in panels.values()]
+    written = []
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".static-", dir=out) as folder:
+        for suffix in SUFFIXES:
+            files = [Path(folder) / f"{name}{suffix}" for name in panels]
+            try:
+                plotly.io.write_images(list(panels.values()), files, width=widths, height=heights, scale=2)
+            except RuntimeError as error:  # what plotly makes of a browser that is not there
+                reason = " ".join(str(error).split()).partition(".")[0]
+                return StaticFigures([], f"static figures are left out ({reason}); get one with plotly_get_chrome")
+            for file in files:
+                with atomic_path(out / file.name) as beside:
+                    beside.write_bytes(file.read_bytes())
+                written.append(out / file.name)
+    return StaticFigures(written, "")

@@ -1,0 +1,148 @@
+"""What all figures share: one colour and marker for each method, one look, one radius axis."""
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from fcer.core.regions import PIXEL_METRES
+
+__all__ = ["Figure", "Look", "RadiusAxis", "faded", "looks", "panel", "plot_text"]
+
+# Okabe and Ito's palette, which people of any colour vision can tell apart; their yellow is too pale on white
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444")
+_MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "x")
+_TICKS = 14
+_INK, _GREY, _LINE = "#222222", "#6b6b6b", "#e3e3e3"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report: the numbers behind it, and one or more plots of them by name."""
+
+    name: str
+    title: str
+    caption: str
+    data: pd.DataFrame
+    panels: Mapping[str, go.Figure]
+    min_width: int = 0
+    """Where not 0, its panel takes the whole width, and is scrolled sideways where that is less pixels than this."""
+    digits: int | None = None
+    """Of its numbers as CSV; all where None."""
+
+    def file_name(self, panel: str) -> str:
+        """What a panel's files are called, without suffix."""
+        return self.name if panel == self.name else f"{self.name}_{panel}"
+
+
+class Look(NamedTuple):
+    """How a method is drawn, wherever it is drawn."""
+
+    colour: str
+    marker: str
+    dash: str
+
+
+def looks(methods: Sequence[str]) -> dict[str, Look]:
+    """A look for each method, in the methods' order; past seven, colours come again with dashed lines."""
+    return {
+        method: Look(
+            _COLOURS[place % len(_COLOURS)],
+            _MARKERS[place % len(_MARKERS)],
+            ("solid", "dash", "dot")[place // len(_COLOURS) % 3],
+        )
+        for place, method in enumerate(methods)
+    }
+
+
+def faded(colour: str, opacity: float) -> str:
+    """A colour one can see through.
+
+    >>> faded("#0072B2", 0.2)
+    'rgba(0,114,178,0.2)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def plot_text(text: str) -> str:
+    """Any text as plotly shows it: names come from files, and plotly reads tags."""
+    return html.escape(text, quote=False)
+
+
+def panel(title: str, x: str, y: str, **layout: Any) -> go.Figure:
+    """An empty plot in the report's look."""
+    axis = {
+        "showline": True,
+        "linecolor": "#9a9a9a",
+        "gridcolor": _LINE,
+        "zeroline": False,
+        "ticks": "outside",
+        "tickcolor": "#9a9a9a",
+        "automargin": True,
+        "title": {"standoff": 8},
+    }
+    figure = go.Figure()
+    figure.update_layout(
+        title={"text": title, "x": 0.01, "xanchor": "left", "font": {"size": 15}},
+        font={"family": "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": _INK},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        margin={"l": 56, "r": 16, "t": 48, "b": 56},
+        height=380,
+        # below the plot, where it can take more lines on a narrow screen
+        legend={"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "y": 0, "yanchor": "bottom"},
+        hoverlabel={"bgcolor": "white"},
+        template="none",
+    )
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis)
+    figure.update_xaxes(title_text=x)
+    figure.update_yaxes(title_text=y)
+    figure.update_layout(**layout)
+    return figure
+
+
+class RadiusAxis:
+    """Where radii stand on an axis: the full image at its right end, a little apart from the others."""
+
+    def __init__(self, radii: Sequence[float]) -> None:
+        self.finite = sorted({radius for radius in radii if math.isfinite(radius)})
+        self.has_full = any(math.isinf(radius) for radius in radii)
+        last = self.finite[-1] if self.finite else 0.0
+        gap = 1.5 * (last - self.finite[0]) / max(len(self.finite) - 1, 1) if self.finite else 1.0
+        self.full = last + (gap or 1.0)
+
+    def place(self, radii: Sequence[float]) -> list[float]:
+        """The places of some radii.
+
+        >>> RadiusAxis([0, 1, 2, math.inf]).place([1, math.inf])
+        [1.0, 3.5]
+        """
+        return [float(radius) if math.isfinite(radius) else self.full for radius in radii]
+
+    def label(self, figure: go.Figure, title: str) -> None:
+        """Ticks in pixels with kilometres below, `full` where the full image stands."""
+        step = math.ceil(len(self.finite) / _TICKS) if self.finite else 1
+        shown = self.finite[::step]
+        # kilometres are longer: with every other tick there is room on a narrow screen
+        kilometres = [f"{r * PIXEL_METRES / 1000:.2g}" if place % 2 == 0 else "" for place, r in enumerate(shown)]
+        texts = [
+            f"{radius:g}<br><span style='color:{_GREY}'>{km}</span>"
+            for radius, km in zip(shown, kilometres, strict=True)
+        ]
+        places = self.place(shown)
+        if self.has_full:
+            places, texts = [*places, self.full], [*texts, "full"]
+        figure.update_xaxes(tickmode="array", tickvals=places, ticktext=texts, tickangle=0, tickfont={"size": 10})
+        figure.update_xaxes(title_text=f"{title}: px <span style='color:{_GREY}'>(below: km)</span>")
+
+    def mark_anchor(self, figure: go.Figure, anchor: float) -> None:
+        """A thin line at the anchor."""
+        figure.add_vline(anchor, line={"color": "#9a9a9a", "width": 1, "dash": "dot"})
+        note = {"text": "anchor", "showarrow": False, "font": {"size": 10, "color": _GREY}}
+        figure.add_annotation(x=anchor, y=1, yref="paper", yanchor="top", xanchor="left", xshift=3, **note)

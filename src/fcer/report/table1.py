@@ -1,0 +1,104 @@
+"""The paper's Table 1: segmentation, calibration and uncertainty ranking by year and method, and their means."""
+
+from importlib.resources import files
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fcer.evaluation.results import Results
+
+__all__ = ["COLUMNS", "MEAN", "Column", "beside_paper", "best_cells", "format_cell", "paper_table1", "table1"]
+
+MEAN = "mean"
+"""What stands for the year in rows that are means over years."""
+
+
+class Column(NamedTuple):
+    """A metric of the table: its column, its name, whether more is better, and the digits it is shown with."""
+
+    key: str
+    name: str
+    higher_better: bool
+    digits: int
+
+
+COLUMNS = (
+    Column("ap", "AP", True, 2),
+    Column("asd_km", "ASD [km]", False, 2),
+    Column("brier", "Brier", False, 3),
+    Column("nll", "NLL", False, 3),
+    Column("auroc", "AUROC", True, 3),
+    Column("auprc", "AUPRC", True, 3),
+)
+
+
+def table1(results: Results) -> pd.DataFrame:
+    """One row per year and method, then one per method with the mean over years and, in `METRIC_std`, its spread.
+
+    Spread is the population standard deviation over years; there is none for a single year, and no mean.
+    """
+    years = results.segmentation.merge(results.anchor, on=["year", "method"])
+    rows = years.assign(year=years["year"].astype(str))
+    if len(results.settings.years) > 1:
+        means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
+        rows = pd.concat([rows, means.assign(year=MEAN)], ignore_index=True)
+    else:
+        rows = rows.assign(**{f"{key}_std": np.nan for key in ("ap", "asd_m", "brier", "nll", "auroc", "auprc")})
+    rows = rows.assign(asd_km=rows["asd_m"] / 1000, asd_km_std=rows["asd_m_std"] / 1000)
+    order = {method: place for place, method in enumerate(results.settings.methods)}
+    ordered = rows.sort_values(
+        ["year", "method"], key=lambda column: column.map(order) if column.name == "method" else column, kind="stable"
+    )
+    return ordered[_names()].reset_index(drop=True)
+
+
+def paper_table1() -> pd.DataFrame:
+    """Table 1 as the paper prints it, in the columns of `table1`; DUDES is `student` here."""
+    with (files("fcer.report") / "paper_table1.csv").open(encoding="utf-8") as stream:
+        return pd.read_csv(stream, dtype={"year": "str"})[_names()]
+
+
+def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
+    """Ours, the paper's and the difference, one row per year, method and metric that both have.
+
+    Means are set beside each other only where they are over the paper's years.
+    """
+    paper = paper_table1()
+    keys = [column.key for column in COLUMNS]
+    ours, theirs = (
+        frame.melt(["year", "method"], keys, var_name="metric", value_name=name)
+        for frame, name in ((table, "ours"), (paper, "paper"))
+    )
+    joined = theirs.merge(ours, on=["year", "method", "metric"])
+    if set(table["year"]) != set(paper["year"]):
+        joined = joined[joined["year"] != MEAN]
+    joined = joined.assign(difference=joined["ours"] - joined["paper"])
+    return joined[["year", "method", "metric", "ours", "paper", "difference"]].reset_index(drop=True)
+
+
+def format_cell(row: pd.Series, column: Column) -> tuple[str, str]:
+    """The value, and its spread where it has one, in the paper's digits; `–` where it is undefined."""
+    value, spread = row[column.key], row[f"{column.key}_std"]
+    if np.isnan(value):
+        return "–", ""
+    return f"{value:.{column.digits}f}", "" if np.isnan(spread) else f"{spread:.{column.digits}f}"
+
+
+def best_cells(table: pd.DataFrame) -> set[tuple[int, str]]:
+    """Row and metric of the best value of each year, as shown: equal to the digits shown is equally good.
+
+    Where all methods are equal, or there is one alone, none is best.
+    """
+    best = set()
+    for _, year in table.groupby("year", sort=False):
+        for column in COLUMNS:
+            shown = year[column.key].map(lambda value, digits=column.digits: float(f"{value:.{digits}f}"))
+            winner = shown.max() if column.higher_better else shown.min()
+            if shown.nunique() > 1:
+                best |= {(row, column.key) for row in year.index[shown == winner]}
+    return best
+
+
+def _names() -> list[str]:
+    return ["year", "method", *(name for column in COLUMNS for name in (column.key, f"{column.key}_std"))]

@@ -1,0 +1,55 @@
+"""Evaluations that were logged, back on disk: by their runs, or all of an experiment."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import mlflow
+from mlflow.entities import Run
+from mlflow.exceptions import MlflowException
+
+from fcer.errors import ConfigError, FcerError
+from fcer.tracking.server import prepare_client, tracking_uri
+
+__all__ = ["fetch_results"]
+
+
+def fetch_results(out: Path, *, runs: Sequence[str] = (), experiment: str | None = None) -> list[Path]:
+    """Download the results of `runs`, or of the latest evaluation of each year of `experiment`, into folders of `out`.
+
+    An evaluation is a run that keeps `results/evaluation.json`.
+    """
+    prepare_client()
+    client = mlflow.MlflowClient()
+    try:
+        ids = list(runs) if runs else [run.info.run_id for run in _latest(client, experiment or "")]
+        return [_download(client, run_id, out) for run_id in ids]
+    except MlflowException as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FcerError(f"MLflow at {tracking_uri()} failed ({reason}); check the address and the names") from error
+
+
+def _latest(client: mlflow.MlflowClient, experiment: str) -> list[Run]:
+    """The newest finished evaluations, as many as it takes for each year to be in one."""
+    found = client.get_experiment_by_name(experiment)
+    if found is None:
+        known = ", ".join(one.name for one in client.search_experiments())
+        raise ConfigError(f"experiment: there is no {experiment!r} at {tracking_uri()}; there are {known}")
+    wanted = "attributes.status = 'FINISHED' and tags.`fcer.years` != ''"
+    chosen: list[Run] = []
+    seen: set[str] = set()
+    for run in client.search_runs([found.experiment_id], wanted, order_by=["attributes.start_time DESC"]):
+        years = set(run.data.tags["fcer.years"].split())
+        if not years & seen:
+            chosen.append(run)
+            seen |= years
+    if not chosen:
+        raise ConfigError(f"experiment: {experiment!r} holds no finished evaluation; run fcer evaluate first")
+    return chosen
+
+
+def _download(client: mlflow.MlflowClient, run_id: str, out: Path) -> Path:
+    folder = out / run_id
+    folder.mkdir(parents=True, exist_ok=True)
+    if not any(file.path == "results/evaluation.json" for file in client.list_artifacts(run_id, "results")):
+        raise ConfigError(f"runs: {run_id} keeps no evaluation; give ids of runs of fcer evaluate")
+    return Path(client.download_artifacts(run_id, "results", str(folder)))

@@ -1,0 +1,211 @@
+"""A journal's entries as calls to MLflow: the same for a command that goes on and for one that is logged later.
+
+An entry may reach MLflow twice, where only the answer was lost: the second time changes nothing there.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import mlflow
+from mlflow.data.meta_dataset import MetaDataset
+from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
+from mlflow.entities import DatasetInput, InputTag, Metric, Param, RunTag
+from mlflow.exceptions import MlflowException
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID
+
+from fcer.errors import FcerError
+from fcer.tracking.journal import Entry, Journal
+
+__all__ = ["RefusedError", "Sender", "UnreachableError", "file_state"]
+
+_REFUSALS = {
+    "BAD_REQUEST",
+    "INVALID_PARAMETER_VALUE",
+    "INVALID_STATE",
+    "RESOURCE_ALREADY_EXISTS",
+    "RESOURCE_DOES_NOT_EXIST",
+}
+"""Errors that say something about the entry, not about the server."""
+_JOURNAL_TAG = "fcer.journal"
+_METRICS_A_CALL, _OTHERS_A_CALL = 1000, 100  # MLflow's own limits
+
+
+class UnreachableError(Exception):
+    """The server does not answer, or not as it should: nothing else can be sent now."""
+
+
+class RefusedError(Exception):
+    """This entry cannot be logged; others can."""
+
+
+class Sender:
+    """Sends the entries of one journal and notes in it what has arrived."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._experiments: dict[str, str] = {}
+
+    @cached_property
+    def _client(self) -> mlflow.MlflowClient:
+        # Made with the first call: a store in a file is opened by that, which may fail
+        return mlflow.MlflowClient()
+
+    def send(self, entry: Entry, *, again: bool = False) -> None:
+        """Log one entry; `again` says that it may have been tried before."""
+        with _told_apart():
+            if entry.op == "start":
+                self._journal.run_ids[entry.run] = self._start(entry, again)
+            elif entry.run in self._journal.run_ids:
+                self._log(self._journal.run_ids[entry.run], entry)
+            else:
+                raise RefusedError("its run could not be started")
+        self._journal.mark_sent(entry)
+
+    def knows(self, run_id: str) -> bool:
+        """Whether the server has this run."""
+        with _told_apart():
+            return self._get(run_id) is not None
+
+    def _log(self, run_id: str, entry: Entry) -> None:
+        client, data = self._client, entry.data
+        match entry.op:
+            case "params":
+                # MLflow has logged the parameters of `mlflow run` in its own spelling: only others are new
+                known = client.get_run(run_id).data.params
+                new = [Param(key, value) for key, value in data.items() if key not in known]
+                for part in _parts(new, _OTHERS_A_CALL):
+                    client.log_batch(run_id, params=part)
+            case "metrics":
+                metrics = [Metric(key, value, entry.at, step) for key, value, step in data["rows"]]
+                for part in _parts(metrics, _METRICS_A_CALL):
+                    client.log_batch(run_id, metrics=part)
+            case "tags":
+                tags = [RunTag(key, self._journal.run_id(value)) for key, value in data.items()]
+                for part in _parts(tags, _OTHERS_A_CALL):
+                    client.log_batch(run_id, tags=part)
+            case "origins":
+                experiment = client.get_run(run_id).info.experiment_id
+                for key, (tag, value) in data.items():
+                    # Made elsewhere, or before this store: then there is no run to point to
+                    for run in client.search_runs([experiment], f"tags.`{tag}` = '{value}'", max_results=1):
+                        client.set_tag(run_id, key, run.info.run_id)
+            case "text":
+                client.log_text(run_id, data["text"], data["name"])
+            case "file":
+                _check_unchanged(Path(data["path"]), data["state"])
+                client.log_artifact(run_id, data["path"], data["folder"])
+            case "dataset":
+                client.log_inputs(run_id, [_dataset(**data)])
+            case "model":
+                from fcer.tracking.student_model import log_student  # needs torch, which few runs do
+
+                log_student(run_id, Path(data["folder"]), data["metrics"])
+            case "end":
+                client.set_terminated(run_id, data["status"], entry.at)
+            case _:
+                raise RefusedError(f"{entry.op} is unknown to this version of fcer")
+
+    def _start(self, entry: Entry, again: bool) -> str:
+        """MLflow's id of the run that begins: of one that is there already, or of a new one."""
+        data, client = entry.data, self._client
+        mark = {_JOURNAL_TAG: self._journal.reference(entry.run)}
+        if data["attach"] and self._get(data["attach"]):
+            client.update_run(data["attach"], status="RUNNING", name=data["name"])
+            client.log_batch(data["attach"], tags=[RunTag(key, value) for key, value in mark.items()])
+            return str(data["attach"])
+        tags = data["tags"] | mark
+        parent = data["parent"] and self._journal.run_id(data["parent"])
+        if parent:
+            tags[MLFLOW_PARENT_RUN_ID] = parent
+        known = self._get(parent) if parent else None
+        experiment = known.info.experiment_id if known else self._experiment(data, again)
+        if again:
+            # The server may have made the run and its answer was lost
+            found = client.search_runs([experiment], f"tags.`{_JOURNAL_TAG}` = '{mark[_JOURNAL_TAG]}'")
+            if found:
+                return str(found[0].info.run_id)
+        return str(client.create_run(experiment, entry.at, tags, data["name"]).info.run_id)
+
+    def _get(self, run_id: str) -> Any:
+        try:
+            return self._client.get_run(run_id)
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+                raise
+            return None
+
+    def _experiment(self, data: dict[str, Any], again: bool) -> str:
+        if data["experiment_id"] and not again:
+            return str(data["experiment_id"])
+        # Later the server may be another, where the number would mean something else
+        name = data["experiment"]
+        if name not in self._experiments:
+            found = self._client.get_experiment_by_name(name)
+            self._experiments[name] = found.experiment_id if found else self._new_experiment(name)
+        return self._experiments[name]
+
+    def _new_experiment(self, name: str) -> str:
+        try:
+            return str(self._client.create_experiment(name))
+        except MlflowException as error:
+            # Another process that starts at the same time may have been quicker
+            found = self._client.get_experiment_by_name(name)
+            if error.error_code != "RESOURCE_ALREADY_EXISTS" or found is None:
+                raise
+            return str(found.experiment_id)
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    """What MLflow raises, as one of our two errors with a short reason."""
+    outside = sys.exception()
+    try:
+        yield
+    except MlflowException as error:
+        if error.error_code in _REFUSALS:
+            raise RefusedError(_short(error)) from error
+        raise UnreachableError(_short(_root(error, outside))) from error
+    except FcerError as error:
+        raise RefusedError(_short(error)) from error
+    except OSError as error:  # requests' errors are of this family too
+        raise UnreachableError(_short(_root(error, outside))) from error
+
+
+def _root(error: BaseException, outside: BaseException | None) -> BaseException:
+    """What went wrong first: five layers of libraries each tell it again, at greater length.
+
+    `outside` was there before: a run that ends because of it is told of, and has nothing to do with MLflow.
+    """
+    while (earlier := error.__cause__ or error.__context__) and earlier is not outside:
+        error = earlier
+    return error
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def file_state(path: Path) -> list[int]:
+    """What tells whether a file was written anew: size and time. Of a folder nothing is told."""
+    return [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
+
+
+def _check_unchanged(path: Path, state: list[int]) -> None:
+    if not path.exists():
+        raise RefusedError(f"{path} is gone; put it back where it was")
+    if file_state(path) != state:
+        raise RefusedError(f"{path} has been written anew since, by another run")
+
+
+def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    return (items[k : k + size] for k in range(0, len(items), size))
+
+
+def _dataset(root: str, fingerprint: str, context: str) -> DatasetInput:
+    source = LocalArtifactDatasetSource(root)
+    data = MetaDataset(source=source, name=Path(root).name, digest=fingerprint)  # type: ignore[abstract]
+    return DatasetInput(data._to_mlflow_entity(), [InputTag(MLFLOW_DATASET_CONTEXT, context)])

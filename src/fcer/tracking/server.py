@@ -1,0 +1,34 @@
+"""Which MLflow server is meant, and how to talk to it."""
+
+import logging
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import mlflow
+
+__all__ = ["EXPERIMENT", "prepare_client", "tracking_uri"]
+
+EXPERIMENT = "fcer"
+_SQLITE = "sqlite:///"
+
+
+def prepare_client() -> None:
+    """Make MLflow's client quiet, and quick to say that a server is gone."""
+    # Tables that are created and experiments that are new are no news
+    for chatty in ("mlflow", "alembic"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    # We say in one sentence what its traceback would say in fifty lines
+    logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
+    # Seven retries, each after twice the time, would hold up computing for minutes
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+
+
+def tracking_uri() -> str:
+    """The server's address, the same from every folder and without a password, to be shown and to be compared."""
+    uri = str(mlflow.get_tracking_uri())
+    if uri.startswith(_SQLITE):
+        return _SQLITE + Path(uri.removeprefix(_SQLITE)).resolve().as_posix()
+    place = urlsplit(uri).netloc
+    return uri.replace(place, place.rpartition("@")[2], 1) if "@" in place else uri

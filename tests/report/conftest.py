@@ -1,0 +1,18 @@
+from pathlib import Path
+
+import pytest
+from report_cases import write_years
+
+from fcer.evaluation import Results, evaluate_files
+
+YEARS = (2018, 2019, 2020)
+
+
+@pytest.fixture(scope="session")
+def map_files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_years(tmp_path_factory.mktemp("reported_maps"), YEARS)
+
+
+@pytest.fixture(scope="session")
+def results(map_files) -> Results:
+    return evaluate_files(map_files, bootstrap=50, progress=None)

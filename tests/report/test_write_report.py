@@ -1,0 +1,155 @@
+"""Whatever was evaluated, there is a report on it."""
+
+import io
+import math
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_cases import some_arrays, write_years
+
+from fcer.data.maps import PredictedMaps, write_maps
+from fcer.errors import UndefinedMetricWarning
+from fcer.evaluation import evaluate_files
+from fcer.report import write_report
+from fcer.report.wording import headline, number, sentences_of_tests
+
+
+def report_on(arrays, folder, year=2018, **options):
+    path = folder / f"predictions_{year}.npz"
+    write_maps(path, PredictedMaps.from_arrays(arrays, year=year))
+    results = evaluate_files([path], bootstrap=10, progress=None)
+    written = write_report(results, folder / "report", maps=[path], **options)
+    return results, (folder / "report" / "report.html").read_text(), written
+
+
+def test_what_is_written(results, map_files, tmp_path):
+    written = write_report(results, tmp_path, maps=map_files, ablation={"utae_t5": results})
+    names = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert {path.relative_to(tmp_path).as_posix() for path in written} == names
+    assert written[-1] == tmp_path / "report.html"
+    tables = {"report.html", "table1.csv", "table1.md", "table1.tex", "tests.csv"}
+    figures = ("sweep", "sweep_by_year", "calibration_sweep", "reliability", "risk_coverage", "sensitivity")
+    data = {f"figures/{name}.csv" for name in (*figures, "ablation", "maps")}
+    assert {name for name in names if name.endswith((".html", ".csv", ".md", ".tex"))} == tables | data
+    tests = pd.read_csv(tmp_path / "tests.csv", dtype={"scope": "str"})
+    pd.testing.assert_frame_equal(tests, results.tests, check_exact=True, check_dtype=False)
+
+
+def test_the_same_results_make_the_same_page(results, tmp_path):
+    for name in ("a", "b"):
+        write_report(results, tmp_path / name)
+    assert (tmp_path / "a" / "report.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
+
+
+@pytest.mark.skipif(find_spec("kaleido") is not None, reason="kaleido is installed")
+def test_static_figures_that_are_left_out_are_named(results, tmp_path):
+    write_report(results, tmp_path)
+    sentence = "Static figures are left out without kaleido; get it with pip install kaleido."
+    assert sentence in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.skipif(find_spec("kaleido") is None, reason="kaleido is not installed")
+def test_static_figures_are_whole(results, tmp_path):
+    written = write_report(results, tmp_path)
+    starts = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<svg"}
+    for suffix, start in starts.items():
+        files = [path for path in written if path.suffix == suffix]
+        assert files
+        assert all(path.read_bytes().startswith(start) for path in files)
+
+
+def test_one_year(tmp_path):
+    results, page, _ = report_on(some_arrays(1), tmp_path)
+    assert "± standard deviation over years" not in page
+    assert "<td>Mean</td>" not in page
+    assert ", in 2018." in headline(results)
+    assert not (tmp_path / "report" / "figures" / "sweep_by_year.csv").exists()
+
+
+def test_one_method(tmp_path):
+    results, page, _ = report_on(some_arrays(1, methods=("mine",)), tmp_path)
+    assert "A single method has nothing to be compared with." in page
+    assert not (tmp_path / "report" / "figures" / "sensitivity.csv").exists()
+    assert "the uncertainty of mine ranks its own errors with AUROC" in headline(results)
+    assert (tmp_path / "report" / "tests.csv").read_text().startswith("metric,scope,unit")
+
+
+def test_no_fire_id(tmp_path):
+    arrays = some_arrays(1)
+    del arrays["fire_id"]
+    results, page, _ = report_on(arrays, tmp_path)
+    assert len(sentences_of_tests(results)) == 2
+    assert "small fire, 2018\\u003cbr\\u003eimage " in page
+
+
+def test_nothing_is_defined(tmp_path):
+    arrays = some_arrays(1)
+    for method in ("student", "ensemble"):
+        arrays[f"{method}_prob"] = arrays["y"].astype(np.float32)
+    with pytest.warns(UndefinedMetricWarning):
+        results, page, _ = report_on(arrays, tmp_path)
+    assert "AUROC undefined (ensemble undefined; chance 0.500)" in headline(results)
+    assert "cannot be compared, since no image has scores of both." in page
+    assert "Maps are left out, since no image has both errors and right pixels at the anchor." in page
+    assert "<td>nan" not in page
+    assert " & -- & -- \\\\" in (tmp_path / "report" / "table1.tex").read_text()
+
+
+def test_a_method_that_misses_every_fire(tmp_path):
+    arrays = some_arrays(1)
+    arrays["ensemble_prob"] *= 0.4
+    with pytest.warns(UndefinedMetricWarning):
+        report_on(arrays, tmp_path)
+    table = pd.read_csv(tmp_path / "report" / "table1.csv").set_index("method")
+    assert math.isnan(table.loc["ensemble", "asd_km"])
+
+
+def test_equal_methods_are_level(tmp_path):
+    arrays = some_arrays(1)
+    for name in ("prob", "unc"):
+        arrays[f"ensemble_{name}"] = arrays[f"student_{name}"]
+    with pytest.warns(UndefinedMetricWarning, match="rank-biserial"):
+        results, _, _ = report_on(arrays, tmp_path)
+    assert "student is level with ensemble" in sentences_of_tests(results)[0]
+    assert (
+        "is not shown at the 5% level (rank-biserial r undefined, one-sided p 1.000" in sentences_of_tests(results)[0]
+    )
+
+
+def test_the_paper_beside_other_methods(tmp_path):
+    _, page, _ = report_on(some_arrays(1, methods=("mine", "theirs")), tmp_path, paper=True)
+    assert "None of the paper&#x27;s years and methods is among these results." in page
+    comparison = (tmp_path / "report" / "paper_comparison.csv").read_text()
+    assert pd.read_csv(io.StringIO(comparison)).empty
+
+
+def test_many_methods_and_an_anchor_between_pixels(tmp_path):
+    methods = tuple(f"m{i}" for i in range(5))
+    paths = write_years(tmp_path, (2018,), methods=methods)
+    results = evaluate_files(paths, bootstrap=0, anchor="auto", radii=[0, "300m", 2.5], progress=None)
+    write_report(results, tmp_path / "report", maps=paths)
+    sentences = sentences_of_tests(results)
+    assert len(sentences) == 2 * 2, "of the first pair; the others are in a table"
+    assert "interval" not in sentences[0]
+
+
+def test_the_headline_has_the_numbers(results):
+    means = results.over_years("anchor").set_index("method")
+    sentence = headline(results)
+    for metric in ("auroc", "auprc"):
+        for method in results.settings.methods:
+            assert number(means.loc[method, metric]) in sentence
+    assert number(means["prevalence"].iloc[0]) in sentence
+    assert sentence.startswith("Within 4 px (1.50 km) of fire, the uncertainty of student ")
+    assert sentence.endswith("as mean of 3 years.")
+
+
+def test_the_tests_in_words(results):
+    row = results.tests[(results.tests["scope"] == "pooled") & (results.tests["unit"] == "fire")].iloc[0]
+    sentence = next(text for text in sentences_of_tests(results) if text.startswith("AUROC by fire"))
+    assert f"over {row['n']} fires student is {number(abs(row['median_delta']))} " in sentence
+    assert f"{number(row['ci_low'], signed=True)} to {number(row['ci_high'], signed=True)}" in sentence
+    assert f"rank-biserial r {number(row['rank_biserial'], 2, signed=True)}" in sentence
+    assert ("is shown" in sentence) == (row["p_holm"] < 0.05)

@@ -1,0 +1,107 @@
+"""What is written to a journal is read back, whatever moment it was cut off at."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fcer.errors import FcerWarning, InputError
+from fcer.tracking.journal import FILE, Entry, Journal, is_complete, read_journal
+from fcer.tracking.processes import Process, is_alive, this_process
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9)
+DATA = st.dictionaries(st.text(max_size=9), SCALARS | st.lists(st.lists(SCALARS, max_size=3), max_size=3), max_size=3)
+OPS = st.sampled_from(["params", "metrics", "tags", "text", "file", "dataset", "model", "end"])
+
+
+@given(st.builds(Entry, st.integers(1), st.text(), OPS, st.integers(0), DATA))
+def test_an_entry_is_one_line_and_comes_back(entry: Entry):
+    assert entry.to_line().count("\n") == 1 and entry.to_line().splitlines()[0] + "\n" == entry.to_line()
+    assert Entry.from_line(entry.to_line()) == entry
+
+
+def test_numbers_that_are_none_come_back():
+    rows = [["a", float("nan"), 0], ["a", float("inf"), 1]]
+    assert str(Entry.from_line(Entry(1, "1", "metrics", 5, {"rows": rows}).to_line()).data["rows"]) == str(rows)
+
+
+@given(st.lists(st.tuples(OPS.filter(lambda op: op != "end"), DATA, st.booleans()), max_size=5))
+def test_a_journal_read_anew_is_the_one_written(tmp_path_factory: pytest.TempPathFactory, logged: list[Any]):
+    journal = Journal.create(tmp_path_factory.mktemp("runs"), "train", "http://server")
+    start = journal.add(None, "start", {"name": "train"})
+    journal.run_ids[start.run] = "abc"
+    journal.mark_sent(start)
+    for op, data, sent in logged:
+        entry = journal.add(start.run, op, data)
+        if sent:
+            journal.mark_sent(entry)
+    read = read_journal(journal.folder)
+    assert read.pending == journal.pending and len(read.entries) == len(logged) + 1
+    assert (read.run_ids, read.open_runs, read.process) == ({"1": "abc"}, {"1": "train"}, this_process())
+    read.send_anew(start.run)
+    again = read_journal(journal.folder)
+    assert list(again.pending.values()) == list(read.pending.values()) == list(read.entries.values())
+    assert not again.run_ids
+
+
+@given(st.data())
+def test_cut_off_anywhere_whole_lines_remain(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+    journal = Journal.create(tmp_path_factory.mktemp("runs"), "train", "")
+    for k in range(4):
+        journal.add(None if k == 0 else "1", "start" if k == 0 else "text", {"name": f"fire é {k}", "text": "\n"})
+    path = journal.folder / FILE
+    content = path.read_bytes()
+    cut = data.draw(st.integers(0, len(content)))
+    path.write_bytes(content[:cut])
+    read = read_journal(journal.folder)
+    whole = content[:cut].count(b"\n")
+    assert len(read.entries) == max(0, whole - 1)
+    if content[:cut].endswith(b"\n") or cut == 0:
+        read.claim()
+    else:
+        with pytest.warns(FcerWarning, match="the last line was cut short"):
+            read.claim()
+    assert len(read_journal(journal.folder).entries) == len(read.entries)
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path):
+    journal = Journal.create(tmp_path, "train", "")
+    with (journal.folder / FILE).open("a") as file:
+        file.write("{broken\n")
+    journal.add(None, "start", {"name": "train"})
+    with pytest.raises(InputError, match=r"journal\.jsonl, line 2: cannot be read .* remove the line"):
+        read_journal(journal.folder)
+
+
+def test_a_journal_is_complete_when_nothing_is_left(tmp_path: Path):
+    journal = Journal.create(tmp_path, "train", "")
+    entry = journal.add(None, "start", {"name": "train"})
+    journal.run_ids["1"] = "abc"
+    journal.mark_sent(entry)
+    journal.release()
+    assert not is_complete(journal.folder), "its run has not ended"
+    assert not read_journal(journal.folder).alive, "nobody writes it any more"
+    journal.mark_sent(journal.add("1", "end", {"status": "FINISHED"}))
+    journal.release()
+    assert is_complete(journal.folder)
+
+
+def test_a_folder_is_named_by_time_and_command(tmp_path: Path):
+    names = {Journal.create(tmp_path, "member fold 0", "").folder.name for _ in range(3)}
+    assert len(names) == 3
+    assert all(name.split("-", 2)[2].startswith("member_fold_0-") for name in names)
+
+
+def test_who_is_alive():
+    me = this_process()
+    now = time.time()
+    assert is_alive(me, now)
+    assert not is_alive(me._replace(started=me.started - 3600), now), "the number was given to another process"
+    assert not is_alive(me._replace(pid=2**22 + 1), now)
+    assert is_alive(Process("elsewhere", 1, 0.0), now - 3600), "it cannot be asked, and was heard of"
+    assert not is_alive(Process("elsewhere", 1, 0.0), now - 2 * 24 * 3600)
+    assert me.pid == os.getpid()
