@@ -8,6 +8,7 @@ import torch
 from safetensors.torch import save_file
 from sklearn.metrics import roc_auc_score
 from tests.benchmarks.timing import seconds, show
+from tests.plain_fcer import plain_region
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -16,7 +17,6 @@ from fcer.training.batches import epoch_batches
 from fcer.training.cached import CachedSplit
 from fcer.training.head import HeadTask, fit_epoch, make_head
 from fcer.training.head_settings import HeadSettings
-from plain_fcer import plain_region
 
 SIZE, FEATURES, MEMBERS, ANCHOR = 128, 16, 3, 4.0
 TRAINING, VALIDATION = 256, 128

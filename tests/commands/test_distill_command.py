@@ -16,6 +16,7 @@ from study_cases import HEAD, TINY, fcer, start
 from fcer.data.catalog import open_catalog
 from fcer.models.raw_days import needed_channels, predict_days
 from fcer.models.student_files import backbone_file, head_file, load_student, read_head_info
+from mlflow_server import Server
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +209,37 @@ def test_trained_along(copied: Path):
 def test_bad_options_are_one_line(options: list[str], sentence: str, copied: Path):
     done = fcer(copied, "distill", *TINY, *options)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and sentence in done.stderr
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_in_the_middle_costs_nothing(copied: Path, tmp_path_factory: pytest.TempPathFactory):
+    server = Server(tmp_path_factory.mktemp("server"))
+    server.start()
+    remote = {"MLFLOW_TRACKING_URI": server.uri, "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+    try:
+        process = start(copied, "distill", *TINY, *HEAD, "--views", "8", **remote)
+        wait_for(copied, "work/cache/features/*/training-*", process)
+        server.kill()
+        _, err = process.communicate()
+        assert process.returncode == 1
+        warning, sentence = err.splitlines()
+        assert warning.startswith("fcer: warning: MLflow at http://127.0.0.1:") and "everything is kept in" in warning
+        assert sentence.startswith("fcer: the results are complete on disk, but MLflow at ")
+        remedy = sentence.partition("when the server is back: fcer ")[2].split()
+        student = read_head_info(student_of(copied))
+
+        away = fcer(copied, *remedy, **remote)
+        assert away.returncode == 1 and away.stderr.count("\n") == 1, "it is still away"
+        server.start()
+        logged = fcer(copied, *remedy, **remote)
+        assert logged.returncode == 0, logged.stderr
+        client = mlflow.MlflowClient(server.uri, server.uri)
+        experiment = client.get_experiment_by_name("fcer").experiment_id
+        (run,) = client.search_runs([experiment], "attributes.run_name = 'distill'")
+        assert run.info.status == "FINISHED"
+        assert len(client.get_metric_history(run.info.run_id, "val/auroc")) == 4
+        champion = client.get_model_version_by_alias("fcer-student", "champion")
+        assert champion.run_id == run.info.run_id and float(champion.tags["val_auroc"]) == student.val_auroc
+        assert "nothing left to log" in fcer(copied, *remedy, **remote).stdout
+    finally:
+        server.kill()

@@ -137,6 +137,31 @@ COMMANDS = {
             demo=True,
         ),
         Command(
+            "search",
+            "search the head's settings with Optuna, by validation AUROC at the anchor",
+            "fcer search --study head --storage sqlite:///studies.db --trials 50 --workers 2",
+            (
+                "study",
+                "storage",
+                "trials",
+                "space",
+                "sampler",
+                "pruner",
+                "objective",
+                "dashboard",
+                *_EXPERIMENT,
+                "normalization",
+                "select_by",
+                "anchor",
+                *_HEAD,
+                *_TRAINING,
+                *_SYNTHETIC,
+                "work",
+                "workers",
+            ),
+            demo=True,
+        ),
+        Command(
             "evaluate",
             "score uncertainty near the fire (FCER): sweep, segmentation, statistical tests",
             "fcer evaluate --predictions predictions_2020.npz predictions_2021.npz --out results",
@@ -176,5 +201,9 @@ COMMANDS = {
 
 
 def settings_of(config: Config, command: str) -> dict[str, Any]:
-    """The settings that a command uses, as a run records them; where to work and with how many is not one."""
-    return {key: getattr(config, key) for key in COMMANDS[command].options if key not in ("work", "workers")}
+    """The settings that a command uses, as a run records them.
+
+    Where to work and with how many is not one; nor is where a study is kept, which may hold a password.
+    """
+    left_out = ("work", "workers", "storage")
+    return {key: getattr(config, key) for key in COMMANDS[command].options if key not in left_out}

@@ -70,18 +70,16 @@ def _scalars(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Row]:
 
 
 def _tests(tests: pd.DataFrame) -> dict[str, float]:
-    """The pooled tests: the first pair by image under short names, every pair and unit under long ones."""
-    values: dict[str, float] = {}
+    """The pooled tests of the first two methods; MLflow shows a chart for each, and the files have all pairs."""
     pooled = tests[tests["scope"] == "pooled"]
-    first = None
+    values: dict[str, float] = {}
     for row in pooled.to_dict("records"):
-        pair = (row["a"], row["b"])
-        first = first or pair
-        names = [f"test/{row['metric']}/{row['a']} over {row['b']} by {row['unit']}"]
-        if pair == first and row["unit"] == "image":
-            names.append(f"test/{row['metric']}")
-        for name in names:
-            values |= dict(_defined((f"{name}/{key}", row[key]) for key in ("p", "rank_biserial", "median_delta", "n")))
+        if (row["a"], row["b"]) == (pooled["a"].iloc[0], pooled["b"].iloc[0]):
+            by = "" if row["unit"] == "image" else f"_by_{row['unit']}"
+            scores = (
+                (f"test/{row['metric']}/{key}{by}", row[key]) for key in ("p", "rank_biserial", "median_delta", "n")
+            )
+            values |= dict(_defined(scores))
     return values
 
 

@@ -39,7 +39,7 @@ def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None
         info = _log_model(run_id, folder, loaded)
     for name, value in metrics.items():
         client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
-    registered = _register(client, info.model_uri, run_id)
+    registered = _register(client, info, run_id)
     said = {**_metadata(loaded), **{name: str(value) for name, value in metrics.items()}}
     for name, text in said.items():
         client.set_model_version_tag(REGISTERED, registered.version, name, text)
@@ -85,7 +85,7 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
     }
 
 
-def _register(client: mlflow.MlflowClient, source: str, run_id: str) -> ModelVersion:
+def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str) -> ModelVersion:
     try:
         client.create_registered_model(
             REGISTERED, description="Next-day fire probability and its uncertainty in one pass"
@@ -93,7 +93,7 @@ def _register(client: mlflow.MlflowClient, source: str, run_id: str) -> ModelVer
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-    registered = client.create_model_version(REGISTERED, source, run_id)
+    registered = client.create_model_version(REGISTERED, logged.model_uri, run_id, model_id=logged.model_id)
     if CHAMPION not in client.get_registered_model(REGISTERED).aliases:
         client.set_registered_model_alias(REGISTERED, CHAMPION, registered.version)
     return registered

@@ -17,16 +17,17 @@ import mlflow
 class Server:
     """`mlflow server` on a port of its own, with its store in `folder`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, store: Path | None = None) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.uri = f"http://127.0.0.1:{self.port}"
         self._folder = folder
+        self._store = store or folder / "mlflow.db"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        store = f"sqlite:///{self._folder}/mlflow.db"
+        store = f"sqlite:///{self._store}"
         call = [sys.executable, "-m", "mlflow", "server", "--port", str(self.port), "--workers", "1"]
         call += ["--backend-store-uri", store, "--artifacts-destination", str(self._folder / "artifacts")]
         environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
