@@ -37,12 +37,19 @@ def small_fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An MLflow store for tests that do not look into it: making one takes seconds."""
+    return f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+
+
 @pytest.fixture
 def fcer_main(
-    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_store: str
 ) -> Callable[..., tuple[int, str, str]]:
     """Run a command in an empty folder: exit code, what it printed, what it complained about."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", shared_store)
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         capfd.readouterr()

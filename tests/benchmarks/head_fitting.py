@@ -105,6 +105,7 @@ def main() -> None:
             plain.head.bias.copy_(head.layers[0].bias)
         order = np.random.default_rng((settings.seed, 1)).permutation(TRAINING).tolist()
         batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
+        task = task.prepared(settings.loss)
         ours = fit_epoch(task, settings, head, optimizer, 0)
         loss, score = plain.epoch(batches)
         difference = max(abs(ours.score - score), abs(ours.val_loss - loss))

@@ -82,13 +82,13 @@ def test_the_run_has_curves_settings_data_and_lineage(distilled: tuple[Path, str
         assert run.data.tags[f"fcer.from.fold{fold}"] == member.info.run_id
 
 
-def test_the_loaded_model_answers_what_the_student_in_memory_does(distilled: tuple[Path, str], tmp_path: Path):
+def test_the_loaded_model_answers_what_the_student_in_memory_does(distilled: tuple[Path, str], monkeypatch):
     folder, _ = distilled
     student = load_student(student_of(folder))
     fire = open_catalog(next((folder / "work").glob("synthetic-*")), [2021]).fires[0]
     raw = fire.read(slice(0, 5), range(23))[None]
     expected = predict_days(student, raw)
-    mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")
     model = mlflow.pyfunc.load_model("models:/fcer-student@champion")
     for days in (raw, raw[:, :, needed_channels(student)]):
         answer = model.predict(days)

@@ -24,8 +24,8 @@ def evaluated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def runs(evaluated: Path) -> pd.DataFrame:
-    mlflow.set_tracking_uri(f"sqlite:///{evaluated}/mlflow.db")
+def runs(evaluated: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{evaluated}/mlflow.db")
     return mlflow.search_runs(experiment_names=["fcer"])
 
 
@@ -83,6 +83,8 @@ def test_every_file_is_an_artifact(runs: pd.DataFrame, evaluated: Path):
     kept = {Path(file.path).name for file in client.list_artifacts(parent, "results")}
     assert kept == {path.name for path in (evaluated / "results").iterdir()}
     assert {"sweep.csv", "segmentation.csv", "per_image.csv", "tests.json", "evaluation.json"} <= kept
+    used = {data.dataset.name for data in client.get_run(parent).inputs.dataset_inputs}
+    assert used == {path.name for path in FILES}, "and it says which maps were evaluated"
 
 
 def test_radii_between_pixels_are_logged_by_the_metre(tmp_path: Path):

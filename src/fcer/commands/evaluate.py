@@ -1,5 +1,6 @@
 """`fcer evaluate`: the FCER protocol, on predicted maps from anywhere or on those of an ensemble and its student."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,10 @@ def run(resolved: Resolved) -> None:
     settings = settings_of(config, "evaluate")
     with tracked_run("evaluate", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
         if config.predictions:
+            for path in config.predictions:
+                if path.is_file():
+                    with path.open("rb") as file:
+                        tracked.dataset(path, hashlib.file_digest(file, "sha256").hexdigest()[:32], "predictions")
             evaluate_maps(config, config.predictions, out, tracked)
         else:
             evaluate_years(resolved, out, tracked)

@@ -42,13 +42,19 @@ class HeadTask:
     region: AnchorRegion
     """Of the validation split."""
     training_targets: Tensor
-    """(N, P)"""
+    """The teacher's uncertainty (N, P)."""
     validation_targets: Tensor
 
     @classmethod
     def of(cls, training: CachedSplit, validation: CachedSplit, region: AnchorRegion, target: str) -> "HeadTask":
         """With the teacher's uncertainty of this kind."""
         return cls(training, validation, region, training.targets(target), validation.targets(target))
+
+    def prepared(self, loss: str) -> "HeadTask":
+        """With targets as this loss takes them."""
+        prepare = LOSSES[loss].prepare
+        targets = prepare(self.training_targets), prepare(self.validation_targets)
+        return HeadTask(self.training, self.validation, self.region, *targets)
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,7 @@ def fit_head(
         on_epoch: called with each epoch's record, those before a kill included; may raise to stop.
         bar: whether to show progress in a terminal.
     """
+    task = task.prepared(settings.loss)
     head, optimizer = make_head(task.training.features, settings)
     records: list[EpochRecord] = []
     best: dict[str, Tensor] = {}
@@ -126,7 +133,7 @@ def head_learning_rate(settings: HeadSettings, epochs_done: int) -> float:
 def fit_epoch(
     task: HeadTask, settings: HeadSettings, head: UncertaintyHead, optimizer: torch.optim.SGD, done: int
 ) -> EpochRecord:
-    """Train one epoch after `done` others, and validate."""
+    """Train one epoch after `done` others, and validate; the task is `prepared`."""
     started = time.perf_counter()
     lr = head_learning_rate(settings, done)
     for group in optimizer.param_groups:

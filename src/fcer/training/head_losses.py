@@ -1,6 +1,7 @@
 """Losses between a student's uncertainty, as logits, and its teacher's, for the images of a batch (B, P pixels).
 
-Each has its value, for torch to differentiate, and its slope written out: the derivative by each pixel's logit.
+Each has its value, for torch to differentiate, and its slope written out: the derivative by each pixel's logit. Both
+take the teacher's uncertainty prepared: what depends on it alone is computed once, not in every epoch.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +18,9 @@ _TINY = 1e-12
 """Under the root, whose slope is infinite at zero."""
 
 
-def rmsle(logits_BP: Tensor, target_BP: Tensor) -> Tensor:
+def rmsle(logits_BP: Tensor, log_target_BP: Tensor) -> Tensor:
     """Root of the mean squared difference of log(1 + uncertainty) over an image's pixels; mean over images."""
-    difference_BP = logits_BP.sigmoid().log1p() - target_BP.log1p()
+    difference_BP = logits_BP.sigmoid().log1p() - log_target_BP
     return (difference_BP.square().mean(1) + _TINY).sqrt().mean()
 
 
@@ -33,10 +34,10 @@ def bce(logits_BP: Tensor, target_BP: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(logits_BP, target_BP)
 
 
-def _rmsle_slope(logits_BP: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
+def _rmsle_slope(logits_BP: Tensor, log_target_BP: Tensor) -> tuple[Tensor, Tensor]:
     B, P = logits_BP.shape
     s_BP = logits_BP.sigmoid()
-    difference_BP = s_BP.log1p().sub_(target_BP.log1p())
+    difference_BP = s_BP.log1p().sub_(log_target_BP)
     root_B = (difference_BP.square().mean(1) + _TINY).sqrt()
     # of log(1 + s): s (1 - s) / (1 + s)
     slope_BP = torch.addcmul(s_BP, s_BP, s_BP, value=-1).div_(s_BP.add_(1))
@@ -55,14 +56,24 @@ def _bce_slope(logits_BP: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
     return bce(logits_BP, target_BP), slope_BP
 
 
+def _as_it_is(target_BP: Tensor) -> Tensor:
+    return target_BP
+
+
 class Loss(NamedTuple):
     """One loss, both ways."""
 
+    prepare: Callable[[Tensor], Tensor]
+    """The teacher's uncertainty as the other two take it."""
     value: Callable[[Tensor, Tensor], Tensor]
     slope: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
     """Its value and its slope."""
 
 
 LOSSES: Mapping[str, Loss] = MappingProxyType(
-    {"rmsle": Loss(rmsle, _rmsle_slope), "mse": Loss(mse, _mse_slope), "bce": Loss(bce, _bce_slope)}
+    {
+        "rmsle": Loss(torch.log1p, rmsle, _rmsle_slope),
+        "mse": Loss(_as_it_is, mse, _mse_slope),
+        "bce": Loss(_as_it_is, bce, _bce_slope),
+    }
 )

@@ -99,6 +99,7 @@ def _prepare(
     normalization = teaching.shared or teaching.backbone.normalization
     training, validation = teaching.training(normalization), teaching.validation(normalization)
     check_batch_size(len(training), settings.batch_size, settings.crop, World())
+    prepare = LOSSES[head_settings.loss].prepare
     side = cached.validation.side
     fire = np.concatenate([block.y_BP.numpy() for block in cached.validation.blocks()]).reshape(-1, side, side)
     return _Joint(
@@ -109,8 +110,8 @@ def _prepare(
         choose_device(settings.device, World()),
         training,
         validation,
-        cached.training.targets(head_settings.target),
-        cached.validation.targets(head_settings.target),
+        prepare(cached.training.targets(head_settings.target)),
+        prepare(cached.validation.targets(head_settings.target)),
         (ring_index(fire, [anchor_px]) == 0).reshape(len(fire), -1),
     )
 
