@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from fcer.errors import FcerError
 
-__all__ = ["map_tasks"]
+__all__ = ["cores", "end_with_parent", "map_tasks"]
 
 
 Task = TypeVar("Task")
@@ -26,14 +26,14 @@ def map_tasks(
 
     The first exception stops what has not begun and is raised. Results must not depend on the order.
     """
-    workers = min(workers or _cores(), len(tasks))
+    workers = min(workers or cores(), len(tasks))
     with tqdm(total=len(tasks), desc=label, unit="fire", disable=None) as bar:
         if workers <= 1:
             for task in tasks:
                 yield task, function(task)
                 bar.update()
             return
-        with ProcessPoolExecutor(workers, initializer=_end_with_parent) as pool:
+        with ProcessPoolExecutor(workers, initializer=end_with_parent) as pool:
             try:
                 pending: dict[Future[Result], Task] = {pool.submit(function, task): task for task in tasks}
                 for future in as_completed(pending):
@@ -48,12 +48,12 @@ def map_tasks(
                 pool.shutdown(cancel_futures=True)
 
 
-def _cores() -> int:
+def cores() -> int:
     """Those that this process may use, which in a container are often fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Workers wait for work for ever: one whose parent was killed must end by itself."""
     parent = multiprocessing.parent_process()
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fcer.config import DEMO, Config, fields, in_words, kinds, parts
 from fcer.errors import ConfigError
 
-__all__ = ["Resolved", "nearest", "resolve", "to_yaml"]
+__all__ = ["Resolved", "checked", "nearest", "resolve", "to_yaml", "yaml_loader"]
 
 
 class Resolved(NamedTuple):
@@ -36,11 +36,11 @@ def resolve(
         origins.update(dict.fromkeys(DEMO, "demo"))
     if file is not None:
         for key, value in _read_yaml(file).items():
-            values[key] = _checked(key, value, str(file))
+            values[key] = checked(key, value, str(file))
             origins[key] = str(file)
     for key, text in flags.items():
         flag = "--" + key.replace("_", "-")
-        values[key] = _checked(key, _from_text(key, text), flag)
+        values[key] = checked(key, _from_text(key, text), flag)
         origins[key] = flag
     return Resolved(Config(**values), origins)
 
@@ -72,7 +72,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), _loader())
+        content = yaml.load(file.read_text(encoding="utf-8"), yaml_loader())
     except FileNotFoundError:
         near = ", ".join(sorted(str(p) for p in Path("experiments").glob("*.yaml")))
         raise ConfigError(f"{file}: no such file" + (f"; there are {near}" if near else "")) from None
@@ -95,7 +95,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     return content
 
 
-def _loader() -> Any:
+def yaml_loader() -> Any:
     """PyYAML's safe loader, but a key that is there twice is an error, not a silent loss of the first."""
     import yaml
 
@@ -144,7 +144,7 @@ def _scalar(text: str) -> Any:
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
-def _checked(key: str, value: Any, origin: str) -> Any:
+def checked(key: str, value: Any, origin: str) -> Any:
     """The value in its field's type, or an error that names origin, key, value and remedy."""
     converted = _first_fit(value, kinds(key))
     if converted is _WRONG:

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-ALL = ["sample_reading", "backbone_forward", "distillation", "head_fitting", "fcer_evaluation"]
+ALL = ["sample_reading", "backbone_forward", "distillation", "head_fitting", "search_overhead", "fcer_evaluation"]
 
 if __name__ == "__main__":
     print(f"{'':<58}{'plain ms':>10}{'fcer ms':>10}{'ratio':>9}{'floor':>9}")

@@ -9,7 +9,7 @@ from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.training import Distilled, EpochRecord, Teaching, distil
 
-__all__ = ["distill_year", "run"]
+__all__ = ["distill_year", "epoch_rows", "run"]
 
 
 def run(resolved: Resolved) -> None:
@@ -63,7 +63,7 @@ def _log(tracked: TrackedRun, ensemble: YearEnsemble, teaching: Teaching, distil
     tracked.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
     tracked.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
     tracked.link_tagged({f"fold{m.fold.number}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
-    tracked.curves(row for record in distilled.records for row in _rows(record))
+    tracked.curves(row for record in distilled.records for row in epoch_rows(record))
     scores = {"val_auroc": info.val_auroc, "anchor_px": info.anchor_px}
     tracked.metrics({"best/val_auroc": info.val_auroc, "best/epoch": info.epoch, "anchor/px": info.anchor_px})
     tracked.tags({"fcer.student": info.key, "fcer.test_year": str(ensemble.year)})
@@ -72,7 +72,8 @@ def _log(tracked: TrackedRun, ensemble: YearEnsemble, teaching: Teaching, distil
     tracked.model(distilled.folder, metrics=scores)
 
 
-def _rows(record: EpochRecord) -> list[tuple[str, float, int]]:
+def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
+    """An epoch as metrics: name, value, step."""
     values = {
         "train/loss": record.train_loss,
         "train/lr": record.lr,

@@ -5,7 +5,7 @@ Shape suffixes: N samples, B samples of a batch, P pixels of an image, F feature
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -120,7 +120,7 @@ def make_head(features: int, settings: HeadSettings) -> tuple[UncertaintyHead, t
         torch.manual_seed(draw_seed(settings.seed))
         head = UncertaintyHead(HeadSpec(features, settings.hidden, settings.logit))
     optimizer = torch.optim.SGD(
-        head.parameters(), settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay
+        head.parameters(), settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay, fused=True
     )
     return head, optimizer
 
@@ -154,34 +154,51 @@ def _train_epoch(
 ) -> float:
     """One pass over the training samples in an order of its own; the mean loss."""
     order = np.random.default_rng((settings.seed, epoch)).permutation(len(task.training)).tolist()
-    room_BFP = _room(task, settings, settings.batch_size)
-    learn = _learn_linear if not settings.hidden else _learn
+    room = _Room(task, settings)
     total = torch.zeros((), dtype=torch.float64)
     for (batch,) in epoch_batches(order, settings.batch_size):
-        inputs_BFP = task.training.gather(batch, room_BFP)
-        total += learn(head, LOSSES[settings.loss], inputs_BFP, task.training_targets[batch]) * len(batch)
+        inputs_BFP, target_BP = room.gather(task.training, task.training_targets, batch)
+        if settings.hidden:
+            head.zero_grad()
+            loss = LOSSES[settings.loss].value(_any(head, inputs_BFP), target_BP)
+            loss.backward()  # type: ignore[no-untyped-call]
+        else:
+            loss = _learn_linear(head, LOSSES[settings.loss], inputs_BFP, target_BP, room)
         optimizer.step()
+        total += loss.detach() * len(batch)
     return float(total) / len(task.training)
 
 
-def _room(task: HeadTask, settings: HeadSettings, samples: int) -> Tensor:
-    """Memory for the head's inputs (B, F, P)."""
-    return torch.empty(samples, task.training.features + settings.logit, task.training.pixels)
+class _Room:
+    """Memory for one batch, used again and again: fresh memory would cost more than the arithmetic."""
+
+    def __init__(self, task: HeadTask, settings: HeadSettings) -> None:
+        B, P = settings.batch_size, task.training.pixels
+        self._inputs_BFP = torch.empty(B, task.training.features + settings.logit, P)
+        self._target_BP = torch.empty(B, P)
+        self._maps_3BP = torch.empty(3, B, P)
+
+    def gather(self, split: CachedSplit, targets_NP: Tensor, batch: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """The head's inputs, and what it is to say."""
+        for row_P, index in zip(self._target_BP, batch, strict=False):
+            row_P.copy_(targets_NP[index])
+        return split.gather(batch, self._inputs_BFP), self._target_BP[: len(batch)]
+
+    def maps(self, samples: int) -> tuple[Tensor, Tensor]:
+        """One map for each sample, and two more."""
+        return self._maps_3BP[0, :samples], self._maps_3BP[1:, :samples]
 
 
-def _learn(head: UncertaintyHead, loss: Loss, inputs_BFP: Tensor, target_BP: Tensor) -> Tensor:
-    """Set the gradients of any head, and return the loss."""
-    head.zero_grad()
-    value = loss.value(head.layers(inputs_BFP[..., None])[:, 0, :, 0], target_BP)
-    value.backward()  # type: ignore[no-untyped-call]
-    return value.detach()
+def _any(head: UncertaintyHead, inputs_BFP: Tensor) -> Tensor:
+    """The logits (B, P) of any head."""
+    return cast(Tensor, head.layers(inputs_BFP[..., None]))[:, 0, :, 0]
 
 
 @torch.no_grad()
-def _learn_linear(head: UncertaintyHead, loss: Loss, inputs_BFP: Tensor, target_BP: Tensor) -> Tensor:
-    """The same for the paper's head: a linear map, whose gradients are two products an image."""
+def _learn_linear(head: UncertaintyHead, loss: Loss, inputs_BFP: Tensor, target_BP: Tensor, room: _Room) -> Tensor:
+    """Set the gradients of the paper's head, a linear map, by two products an image; the loss."""
     layer = cast(nn.Conv2d, head.layers[0])
-    value, slope_BP = loss.slope(_linear(layer, inputs_BFP), target_BP)
+    value, slope_BP = _linear_loss(layer, loss, inputs_BFP, target_BP, room)
     gradient_F = torch.zeros(inputs_BFP.shape[1])
     for inputs_FP, slope_P in zip(inputs_BFP, slope_BP, strict=True):
         gradient_F.addmv_(inputs_FP, slope_P)
@@ -190,27 +207,31 @@ def _learn_linear(head: UncertaintyHead, loss: Loss, inputs_BFP: Tensor, target_
     return value
 
 
-def _linear(layer: nn.Conv2d, inputs_BFP: Tensor) -> Tensor:
-    """The layer's output (B, P), image by image: torch's products of whole batches are slower with one output."""
-    out_BP = inputs_BFP.new_empty(len(inputs_BFP), inputs_BFP.shape[2])
-    for inputs_FP, out_P in zip(inputs_BFP, out_BP, strict=True):
-        torch.mv(inputs_FP.t(), layer.weight.detach().flatten(), out=out_P)
-    return out_BP.add_(layer.bias.detach())  # type: ignore[union-attr]  # there is one
+def _linear_loss(
+    layer: nn.Conv2d, loss: Loss, inputs_BFP: Tensor, target_BP: Tensor, room: _Room
+) -> tuple[Tensor, Tensor]:
+    """Loss and slope, image by image: torch's products of whole batches are slower with one output."""
+    logits_BP, more_2BP = room.maps(len(inputs_BFP))
+    weight_F = layer.weight.detach().flatten()
+    for inputs_FP, logits_P in zip(inputs_BFP, logits_BP, strict=True):
+        torch.mv(inputs_FP.t(), weight_F, out=logits_P)
+    logits_BP.add_(layer.bias.detach())  # type: ignore[union-attr]  # there is one
+    return loss.slope(logits_BP, target_BP, more_2BP), logits_BP
 
 
 @torch.no_grad()
 def _validation_loss(task: HeadTask, settings: HeadSettings, head: UncertaintyHead) -> float:
-    room_BFP = _room(task, settings, settings.batch_size)
+    room, size = _Room(task, settings), settings.batch_size
     total = torch.zeros((), dtype=torch.float64)
-    for start in range(0, len(task.validation), settings.batch_size):
-        batch = range(start, min(start + settings.batch_size, len(task.validation)))
-        inputs_BFP = task.validation.gather(batch, room_BFP)
+    for start in range(0, len(task.validation), size):
+        batch = range(start, min(start + size, len(task.validation)))
+        inputs_BFP, target_BP = room.gather(task.validation, task.validation_targets, batch)
         if settings.hidden:
-            logits_BP = head.layers(inputs_BFP[..., None])[:, 0, :, 0]
+            loss = LOSSES[settings.loss].value(_any(head, inputs_BFP), target_BP)
         else:
-            logits_BP = _linear(cast(nn.Conv2d, head.layers[0]), inputs_BFP)
-        target_BP = task.validation_targets[batch.start : batch.stop]
-        total += LOSSES[settings.loss].value(logits_BP, target_BP) * len(batch)
+            layer = cast(nn.Conv2d, head.layers[0])
+            loss, _ = _linear_loss(layer, LOSSES[settings.loss], inputs_BFP, target_BP, room)
+        total += loss * len(batch)
     return float(total) / len(task.validation)
 
 

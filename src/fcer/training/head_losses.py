@@ -1,7 +1,8 @@
 """Losses between a student's uncertainty, as logits, and its teacher's, for the images of a batch (B, P pixels).
 
 Each has its value, for torch to differentiate, and its slope written out: the derivative by each pixel's logit. Both
-take the teacher's uncertainty prepared: what depends on it alone is computed once, not in every epoch.
+take the teacher's uncertainty prepared: what depends on it alone is computed once, not in every epoch. Slopes are
+computed in memory that is used again and again: fresh memory would cost more than all of the arithmetic.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,26 +35,32 @@ def bce(logits_BP: Tensor, target_BP: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(logits_BP, target_BP)
 
 
-def _rmsle_slope(logits_BP: Tensor, log_target_BP: Tensor) -> tuple[Tensor, Tensor]:
+def _rmsle_slope(logits_BP: Tensor, log_target_BP: Tensor, room_2BP: Tensor) -> Tensor:
+    s_BP, difference_BP = room_2BP
+    torch.sigmoid(logits_BP, out=s_BP)
+    torch.log1p(s_BP, out=difference_BP).sub_(log_target_BP)
     B, P = logits_BP.shape
-    s_BP = logits_BP.sigmoid()
-    difference_BP = s_BP.log1p().sub_(log_target_BP)
-    root_B = (difference_BP.square().mean(1) + _TINY).sqrt()
+    root_B: Tensor = (torch.linalg.vector_norm(difference_BP, dim=1).square() / P + _TINY).sqrt()
     # of log(1 + s): s (1 - s) / (1 + s)
-    slope_BP = torch.addcmul(s_BP, s_BP, s_BP, value=-1).div_(s_BP.add_(1))
-    return root_B.mean(), slope_BP.mul_(difference_BP).div_(B * P * root_B[:, None])
+    torch.addcmul(s_BP, s_BP, s_BP, value=-1, out=logits_BP).div_(s_BP.add_(1))
+    logits_BP.mul_(difference_BP).div_(B * P * root_B[:, None])
+    return root_B.mean()
 
 
-def _mse_slope(logits_BP: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
-    s_BP = logits_BP.sigmoid()
-    difference_BP = s_BP - target_BP
-    slope_BP = torch.addcmul(s_BP, s_BP, s_BP, value=-1).mul_(difference_BP).mul_(2 / logits_BP.numel())
-    return difference_BP.square().mean(), slope_BP
+def _mse_slope(logits_BP: Tensor, target_BP: Tensor, room_2BP: Tensor) -> Tensor:
+    s_BP, difference_BP = room_2BP
+    torch.sigmoid(logits_BP, out=s_BP)
+    torch.sub(s_BP, target_BP, out=difference_BP)
+    torch.addcmul(s_BP, s_BP, s_BP, value=-1, out=logits_BP)
+    logits_BP.mul_(difference_BP).mul_(2 / logits_BP.numel())
+    squares: Tensor = torch.linalg.vector_norm(difference_BP).square()
+    return squares / logits_BP.numel()
 
 
-def _bce_slope(logits_BP: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
-    slope_BP = (logits_BP.sigmoid() - target_BP).div_(logits_BP.numel())
-    return bce(logits_BP, target_BP), slope_BP
+def _bce_slope(logits_BP: Tensor, target_BP: Tensor, _room_2BP: Tensor) -> Tensor:
+    value = bce(logits_BP, target_BP)
+    logits_BP.sigmoid_().sub_(target_BP).div_(logits_BP.numel())
+    return value
 
 
 def _as_it_is(target_BP: Tensor) -> Tensor:
@@ -66,8 +73,8 @@ class Loss(NamedTuple):
     prepare: Callable[[Tensor], Tensor]
     """The teacher's uncertainty as the other two take it."""
     value: Callable[[Tensor, Tensor], Tensor]
-    slope: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-    """Its value and its slope."""
+    slope: Callable[[Tensor, Tensor, Tensor], Tensor]
+    """Puts the slope in the logits' place and returns the value; the third tensor is room for two such maps."""
 
 
 LOSSES: Mapping[str, Loss] = MappingProxyType(

@@ -1,0 +1,135 @@
+"""What came of a study: its trials as a table, what mattered, and optuna's plots on one page."""
+
+import csv
+import html
+import io
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import optuna
+import yaml
+from optuna import visualization
+from optuna.importance import get_param_importances
+from optuna.trial import FrozenTrial, TrialState
+from plotly.offline import get_plotlyjs
+
+from fcer.files import atomic_path
+from fcer.search.liveness import WORKER
+from fcer.search.space import Space
+from fcer.search.study import FAILURE, PAPER, RETRY_OF, SCORES, counts
+
+__all__ = ["importances", "plots_page", "settings_yaml", "trials_csv", "write_results"]
+
+_SCORES = ("auroc", "auprc", "fidelity", "epoch", "fit_seconds")
+
+
+def write_results(folder: Path, study: optuna.Study, space: Space, objectives: Sequence[str]) -> list[Path]:
+    """The table and the page in `folder`, each whole or not at all."""
+    texts = {
+        "trials.csv": trials_csv(study.get_trials(deepcopy=False), space),
+        "plots.html": plots_page(study, objectives),
+    }
+    for name, text in texts.items():
+        with atomic_path(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+    return [folder / name for name in texts]
+
+
+def trials_csv(trials: Sequence[FrozenTrial], space: Space) -> str:
+    """All trials, one a row; `counts` says which are among those that were asked for."""
+    searched = list(dict.fromkeys(name for trial in trials for name in space.settings(trial.params)))
+    columns = ["number", "state", "counts", "paper", *_SCORES, *searched]
+    columns += ["retry_of", "failure", "worker", "started", "ended"]
+    text = io.StringIO()
+    table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    table.writeheader()
+    for trial in trials:
+        attributes = trial.user_attrs
+        settings = {name: _plain(value) for name, value in space.settings(trial.params).items()}
+        table.writerow(
+            {
+                "number": trial.number,
+                "state": trial.state.name.lower(),
+                "counts": str(counts(trial)).lower(),
+                "paper": str(PAPER in attributes).lower(),
+                **{name: attributes.get(SCORES, {}).get(name, "") for name in _SCORES},
+                **settings,
+                "retry_of": attributes.get(RETRY_OF, ""),
+                "failure": attributes.get(FAILURE, ""),
+                "worker": ":".join(map(str, attributes.get(WORKER, [])[:2])),
+                "started": trial.datetime_start or "",
+                "ended": trial.datetime_complete or "",
+            }
+        )
+    return text.getvalue()
+
+
+def importances(study: optuna.Study) -> dict[str, float]:
+    """How much of the differences in AUROC each dimension explains (PED-ANOVA); empty where too few trials tell."""
+    scores = {trial.values[0] for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))}
+    if len(scores) < 2:
+        return {}
+    with _quiet_optuna():
+        return get_param_importances(study, target=_first_value)
+
+
+def plots_page(study: optuna.Study, objectives: Sequence[str]) -> str:
+    """Optuna's plots as one HTML page that needs nothing but itself."""
+    figures = _figures(study, objectives)
+    sections = "\n".join(
+        f"<h2>{html.escape(title)}</h2>\n{figure.to_html(full_html=False, include_plotlyjs=False)}"
+        for title, figure in figures.items()
+    )
+    title = html.escape(f"Study {study.study_name}")
+    style = "body{font-family:sans-serif;max-width:1100px;margin:2em auto;padding:0 1em}"
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        f"<style>{style}</style>\n<script>{get_plotlyjs()}</script></head>\n<body><h1>{title}</h1>\n"
+        f"{sections}\n</body></html>\n"
+    )
+
+
+def _figures(study: optuna.Study, objectives: Sequence[str]) -> dict[str, Any]:
+    name = objectives[0].upper()
+    target: dict[str, Any] = {"target": _first_value, "target_name": f"validation {name}"}
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    if not complete:
+        return {}
+    plots: dict[str, Callable[[], Any]] = {
+        "History": lambda: visualization.plot_optimization_history(study, **target),
+        "Each setting": lambda: visualization.plot_slice(study, **target),
+        "Settings together": lambda: visualization.plot_parallel_coordinate(study, **target),
+        "Time line": lambda: visualization.plot_timeline(study),
+    }
+    if len({trial.values[0] for trial in complete}) > 1:
+        plots["Importance"] = lambda: visualization.plot_param_importances(study, **target)
+    if len(objectives) > 1:
+        plots["Pareto front"] = lambda: visualization.plot_pareto_front(study, target_names=list(objectives))
+    else:
+        plots["Curves"] = lambda: visualization.plot_intermediate_values(study)
+    with _quiet_optuna():
+        return {title: plot() for title, plot in plots.items()}
+
+
+def _first_value(trial: FrozenTrial) -> float:
+    return float(trial.values[0])
+
+
+def _quiet_optuna() -> "warnings.catch_warnings[None]":
+    """Optuna warns of settings that few trials have tried; the plots show it."""
+    return warnings.catch_warnings(action="ignore", category=UserWarning)
+
+
+def _plain(value: Any) -> Any:
+    return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else value
+
+
+def settings_yaml(settings: Mapping[str, Any], heading: str) -> str:
+    """Settings as a configuration that `--config` reads."""
+    plain = {
+        key: list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
+        for key, value in settings.items()
+    }
+    return f"# {heading}\n{yaml.safe_dump(plain, sort_keys=False)}"

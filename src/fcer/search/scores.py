@@ -1,0 +1,87 @@
+"""What a trial is worth: a head fitted on cached features, and scored near fire on the validation years.
+
+Shape suffixes: B samples, K passes of the teacher, F features, P pixels.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fcer.core.arrays import FloatArray
+from fcer.core.disagreement import normalized_std
+from fcer.core.ranking import auprc, auroc, rank_counts
+from fcer.core.regions import fire_region
+from fcer.errors import FcerError
+from fcer.training.anchor_region import AnchorRegion, gather_region
+from fcer.training.cached import CachedSplit
+from fcer.training.feature_cache import FeatureCache
+from fcer.training.head import FittedHead, HeadTask, fit_head
+from fcer.training.head_settings import HeadSettings
+from fcer.training.progress import EpochRecord
+
+__all__ = ["HeadTrials", "Scores"]
+
+
+class Scores(NamedTuple):
+    """Of the best epoch, by AUROC, within the anchor of fire on the validation years."""
+
+    auroc: float
+    """How well the student's uncertainty ranks the backbone's errors above what it has right."""
+    auprc: float
+    """The same as average precision."""
+    fidelity: float
+    """Spearman's rank correlation with the teacher's uncertainty, whatever the student was taught: the paper's
+    normalised standard deviation."""
+    epoch: int
+
+
+class HeadTrials:
+    """All that trials share: what is cached, and the pixels near fire."""
+
+    def __init__(self, cached: FeatureCache, anchor_px: float) -> None:
+        self._cached = cached
+        self._region = gather_region(cached.validation, anchor_px)
+        self._teacher_ranks_P = _ranks(_teacher_uncertainty(cached.validation, anchor_px))
+        self._tasks: dict[str, HeadTask] = {}
+
+    def fit(self, settings: HeadSettings, on_epoch: Callable[[EpochRecord], None]) -> Scores:
+        """Fit one head and score it; `on_epoch` may raise to stop it."""
+        target = settings.target
+        if target not in self._tasks:
+            self._tasks[target] = HeadTask.of(self._cached.training, self._cached.validation, self._region, target)
+        fitted = fit_head(self._tasks[target], settings, on_epoch=on_epoch, bar=False)
+        return self._score(fitted)
+
+    def _score(self, fitted: FittedHead) -> Scores:
+        uncertainty_P = _uncertainty(self._region, fitted)
+        if np.ptp(uncertainty_P) == 0:
+            raise FcerError("head: its uncertainty is the same everywhere near fire; try a lower --head-lr")
+        counts = rank_counts(self._region.error_P, uncertainty_P)
+        fidelity = float(np.corrcoef(_ranks(uncertainty_P), self._teacher_ranks_P)[0, 1])
+        return Scores(float(auroc(counts)), float(auprc(counts)), fidelity, fitted.best_epoch)
+
+
+def _uncertainty(region: AnchorRegion, fitted: FittedHead) -> NDArray[np.float32]:
+    features_BFHW, logits_BHW = region.inputs_FP[None, :-1, :, None], region.inputs_FP[None, -1, :, None]
+    uncertainty: NDArray[np.float32] = fitted.head(features_BFHW, logits_BHW).detach().sigmoid().flatten().numpy()
+    return uncertainty
+
+
+def _teacher_uncertainty(split: CachedSplit, anchor_px: float) -> FloatArray:
+    """Of the region's pixels, in the order in which `gather_region` has them."""
+    parts = []
+    for block in split.blocks():
+        y_BP = block.y_BP.numpy().astype(bool)
+        passes_KBP = block.passes_BKP.transpose(0, 1).double().numpy()
+        for k in np.flatnonzero(y_BP.any(1)):
+            near_P = fire_region(y_BP[k].reshape(split.side, split.side), anchor_px).ravel()
+            parts.append(normalized_std(passes_KBP[:, k, near_P]))
+    return np.concatenate(parts)
+
+
+def _ranks(values_P: NDArray[np.floating]) -> FloatArray:
+    """From 1 on; equal values share the mean of their places."""
+    _, place_P, ties = np.unique(values_P, return_inverse=True, return_counts=True)
+    return np.asarray((ties.cumsum() - (ties - 1) / 2)[place_P])

@@ -1,0 +1,286 @@
+"""`fcer search` end to end: into a real MLflow store, on a real PostgreSQL server where there is one."""
+
+import csv
+import ctypes
+import io
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import optuna
+import psutil
+import pytest
+import torch
+from optuna.trial import TrialState
+
+from fcer.cli import main
+from fcer.data.synthetic import Recipe, synthesize
+from fcer.resolve import resolve
+from postgres_server import has_postgres, postgres_server
+
+TINY = [
+    *("--crop", "32", "--width", "0.0625", "--member-epochs", "2", "--member-batch-size", "4"),
+    *("--head-epochs", "60", "--year", "2021", "--workers", "2", "--anchor", "auto"),
+]
+SPACE = """
+head_lr: {float: [0.0001, 1.0], log: true}
+head_hidden.layers: {int: [0, 1]}
+head_hidden.width: {int: [2, 8], when: {head_hidden.layers: 1}}
+head_target: {categorical: [std, entropy]}
+"""
+PASSWORD = "not-to-be-shown"
+
+
+def arguments_of(*arguments: str) -> list[str]:
+    return ["search", "--data", "data", "--space", "space.yaml", *TINY, *arguments]
+
+
+def search(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Run the command in this process, which has imported all it needs: exit code, what it printed and complained."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.chdir(folder)
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # as in workers: rounding depends on it, and training makes much of that
+        code = main(arguments_of(*arguments))
+        torch.set_num_threads(threads)
+    return code, out.getvalue(), err.getvalue()
+
+
+@contextmanager
+def opened_files(folder: Path) -> Iterator[list[str]]:
+    """The names of files of `folder` that any process opens during the block, known after it (Linux' inotify)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    opened, directory = 0x20, 0x40000000
+    assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(folder), opened) >= 0
+    names: list[str] = []
+    try:
+        yield names
+        content = os.read(watch, 1 << 20) if select.select([watch], [], [], 0)[0] else b""
+        while content:
+            _, mask, _, length = struct.unpack_from("iIII", content)
+            if not mask & directory:
+                names.append(content[16 : 16 + length].rstrip(b"\0").decode())
+            content = content[16 + length :]
+    finally:
+        os.close(watch)
+
+
+@pytest.fixture(scope="module")
+def studied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str, list[str], list[str]]]:
+    """A finished study: its folder, what it printed, and which files of the test year and of another were opened."""
+    folder = tmp_path_factory.mktemp("studied")
+    recipe = Recipe(years=(2018, 2019, 2020, 2021), fires_per_year=2, image_size=(32, 40), fire_days=(7, 8), seed=0)
+    synthesize(recipe, folder / "data", workers=1)
+    (folder / "space.yaml").write_text(SPACE)
+    with ExitStack() as stack:
+        storage = []
+        if has_postgres():
+            url = stack.enter_context(postgres_server())
+            storage = ["--storage", url.replace("postgres@", f"postgres:{PASSWORD}@")]
+        with opened_files(folder / "data" / "2021") as test_year, opened_files(folder / "data" / "2020") as other:
+            code, out, err = search(folder, "--trials", "4", *storage)
+        assert code == 0, err
+        yield folder, out + err, test_year, other
+
+
+def runs_of(folder: Path, study: str) -> tuple[Any, dict[str, Any]]:
+    """The run of a study, and those below it by name."""
+    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
+    (parent,) = [run for run in runs if run.info.run_name == "search" and run.data.tags["fcer.study"] == study]
+    below = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert len({run.info.run_name for run in below}) == len(below), "each name once"
+    return parent, {run.info.run_name: run for run in below}
+
+
+def table(folder: Path, study: str) -> list[dict[str, str]]:
+    with (folder / "work" / "studies" / study / "trials.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_no_file_of_the_test_year_is_opened(studied: tuple[Path, str, list[str], list[str]]):
+    folder, _, test_year, other = studied
+    assert {path.name for path in (folder / "data" / "2020").iterdir()} <= set(other), "the watch works"
+    assert list((folder / "data" / "2021").glob("*.hdf5")) and test_year == []
+
+
+def test_the_study_says_what_it_gained(studied: tuple[Path, str, list[str], list[str]]):
+    folder, out, *_ = studied
+    rows = table(folder, "head")
+    assert [row["counts"] for row in rows] == ["true"] * 4
+    assert rows[0]["paper"] == "true" and (rows[0]["head_lr"], rows[0]["head_hidden"]) == ("0.001", "none")
+    complete = [row for row in rows if row["state"] == "complete"]
+    best = max(complete, key=lambda row: float(row["auroc"]))
+    gained = float(best["auroc"]) - float(rows[0]["auroc"])
+    assert gained >= 0
+    assert f"best of 4 trials: trial {best['number']}, validation AUROC {float(best['auroc']):.4f}, " in out
+    assert f"{gained:+.4f} against the paper's setting" in out
+    assert "study: 4 of 4 trials done, best AUROC 0." in out
+
+
+def test_every_trial_is_a_run_below_the_one_of_the_study(studied: tuple[Path, str, list[str], list[str]]):
+    folder, *_ = studied
+    parent, below = runs_of(folder, "head")
+    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    rows = table(folder, "head")
+    assert {run.info.status for run in (parent, *below.values())} == {"FINISHED"}
+    for row in rows:
+        run = below[f"trial {row['number']}"]
+        assert run.data.tags["fcer.trial_state"] == row["state"]
+        assert run.data.params["head_lr"] == row["head_lr"] and run.data.params["head_epochs"] == "60"
+        curve = [metric.value for metric in client.get_metric_history(run.info.run_id, "val/auroc")]
+        assert max(curve) == pytest.approx(float(row["auroc"]))
+        if row["state"] == "complete":
+            for metric, column in (("best/val_auroc", "auroc"), ("best/val_auprc", "auprc")):
+                assert run.data.metrics[metric] == pytest.approx(float(row[column]))
+    best = max((row for row in rows if row["state"] == "complete"), key=lambda row: float(row["auroc"]))
+    assert parent.data.metrics["best/trial"] == int(best["number"])
+    assert parent.data.metrics["best/val_auroc"] == pytest.approx(float(best["auroc"]), abs=1e-6), "the refit head's"
+    assert parent.data.metrics["paper/val_auroc"] == pytest.approx(float(rows[0]["auroc"]))
+    assert parent.data.tags["fcer.best.head_lr"] == best["head_lr"]
+    assert any(name.startswith("importance/") for name in parent.data.metrics)
+    kept = {file.path for file in client.list_artifacts(parent.info.run_id, "study")}
+    assert kept == {"study/best.yaml", "study/plots.html", "study/trials.csv"}
+    assert "test/ensemble_ap" not in parent.data.metrics
+
+
+def test_the_best_head_is_refitted_and_its_settings_are_a_configuration(
+    studied: tuple[Path, str, list[str], list[str]],
+):
+    folder, *_ = studied
+    (student,) = (folder / "work" / "students").iterdir()
+    assert (student / "history.json").exists()
+    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    assert [version.version for version in client.search_model_versions("name = 'fcer-student'")] in (["1"], [1])
+    best = resolve(folder / "work" / "studies" / "head" / "best.yaml").config
+    rows = [row for row in table(folder, "head") if row["state"] == "complete"]
+    chosen = max(rows, key=lambda row: float(row["auroc"]))
+    assert (best.head_lr, best.head_target) == (float(chosen["head_lr"]), chosen["head_target"])
+    assert (best.data, best.crop, best.head_epochs, best.anchor) == (Path("data"), 32, 60, "auto")
+
+
+def test_no_password_is_kept_anywhere(studied: tuple[Path, str, list[str], list[str]]):
+    if not has_postgres():
+        pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
+    folder, out, *_ = studied
+    assert PASSWORD not in out
+    for path in folder.rglob("*"):
+        assert not path.is_file() or PASSWORD.encode() not in path.read_bytes(), path
+    parent, _ = runs_of(folder, "head")
+    assert parent.data.params["storage"].startswith("postgresql://postgres:***@127.0.0.1:")
+
+
+def wait_for(what: Callable[[], Any], process: subprocess.Popen[bytes]) -> Any:
+    deadline = time.monotonic() + 120
+    while not (found := what()):
+        assert process.poll() is None, "it ended before it could be killed: use more epochs"
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+def test_killed_and_started_again_it_accounts_for_every_trial(studied: tuple[Path, str, list[str], list[str]]):
+    folder, *_ = studied
+    arguments = ["--study", "killed", "--trials", "6", "--head-epochs", "200", "--head-patience", "200"]
+    arguments += ["--pruner", "none"]
+    call = [sys.executable, "-m", "fcer", *arguments_of(*arguments)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
+    process = subprocess.Popen(call, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
+    url = f"sqlite:///{folder}/work/studies.db"
+
+    def two_at_work() -> list[int]:
+        if not (folder / "work" / "studies.db").exists() or not optuna.get_all_study_names(url):
+            return []
+        trials = optuna.load_study(study_name="killed", storage=url).get_trials(states=(TrialState.RUNNING,))
+        workers = {trial.user_attrs["worker"][1] for trial in trials if "worker" in trial.user_attrs}
+        return sorted(workers) if len(workers) == 2 else []
+
+    workers = wait_for(two_at_work, process)
+    os.kill(workers[0], signal.SIGKILL)
+    time.sleep(0.2)
+    process.kill()
+    process.wait()
+    psutil.wait_procs([psutil.Process(pid) for pid in workers[1:] if psutil.pid_exists(pid)], timeout=60)
+    assert not any(psutil.pid_exists(pid) for pid in workers), "workers end with their parent"
+
+    code, _, err = search(folder, *arguments)
+    assert code == 0, err
+    assert "was killed with search" in err
+    rows = table(folder, "killed")
+    assert Counter(row["state"] for row in rows if row["counts"] == "true") == {"complete": 6}
+    lost = {row["number"] for row in rows if row["counts"] == "false"}
+    assert lost and {row["retry_of"] for row in rows} - {""} == lost, "each lost trial was done again, once"
+    assert len(rows) == 6 + len(lost)
+    parent, below = runs_of(folder, "killed")
+    assert {run.info.status for run in (parent, *below.values())} <= {"FINISHED", "FAILED", "KILLED"}
+    assert parent.info.status == "FINISHED"
+    done = [run for run in below.values() if run.data.tags.get("fcer.trial_state") == "complete"]
+    assert {f"trial {row['number']}" for row in rows} == {name for name in below if name.startswith("trial")}
+    assert len(done) >= 5, "one may have ended just before the kill"
+
+    code, out, err = search(folder, *arguments)
+    assert code == 0, err
+    assert "was refitted and registered before" in out and table(folder, "killed") == rows
+    code, _, err = search(folder, *arguments, "--head-momentum", "0.5")
+    assert code == 2 and "has other settings of the head beside the space; name another --study" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--space", "bad.yaml"], "fcer: bad.yaml: head_lr: the range from 1 to 0.1 is empty; give the smaller"),
+        (["--space", "none.yaml"], "fcer: none.yaml: no such file"),
+        (["--year", "all"], "fcer: year: a study is of one test year; name it with --year"),
+        (["--freeze", "false"], "fcer: freeze: a study fits heads on cached features of a frozen backbone"),
+        (["--study", "a/b"], "fcer: study: 'a/b' also names a folder; use letters"),
+        (["--sampler", "grid"], "fcer: head_lr: a grid needs a step or a list of choices; give one, or another"),
+        (["--sampler", "cmaes", "--objective", "auroc_auprc"], "fcer: sampler: cmaes knows one objective only"),
+        (["--pruner", "hyperband", "--objective", "auroc_auprc"], "fcer: pruner: with two objectives no trial can be"),
+        (["--storage", "redis://x"], "fcer: storage: redis://x cannot be used; give sqlite:///FILE, journal:FILE or"),
+        (["--storage", "sqlite:///mlflow.db"], "fcer: storage: sqlite:///mlflow.db is MLflow's own database; name"),
+        (["--storage", "postgresql://me:hidden@127.0.0.1:9/x"], "fcer: storage: postgresql://me:***@127.0.0.1:9/x "),
+    ],
+)
+def test_what_is_wrong_is_one_line_before_anything_starts(
+    arguments: list[str],
+    sentence: str,
+    fcer_main: Callable[..., tuple[int, str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
+    (tmp_path / "bad.yaml").write_text("head_lr: {float: [1.0, 0.1]}")
+    code, out, err = fcer_main("search", *arguments)
+    assert code in (1, 2) and out == "" and err.startswith(sentence) and err.count("\n") == 1
+    assert "hidden" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("storage", "address"),
+    [
+        (["--storage", "journal:trials.log"], "optuna-dashboard 'trials.log'"),
+        (["--storage", "postgresql://me:hidden@db/x"], "optuna-dashboard 'postgresql://me:***@db/x'"),
+        ([], "optuna-dashboard 'sqlite:///work/studies.db'"),
+    ],
+)
+def test_the_dashboard_is_explained(
+    storage: list[str], address: str, fcer_main: Callable[..., tuple[int, str, str]], tmp_path: Path
+):
+    code, out, err = fcer_main("search", "--dashboard", *storage)
+    assert (code, err) == (0, "") and out.endswith(address + "\n") and out.count("\n") == 1
+    assert not list(tmp_path.iterdir()), "nothing is made"

@@ -1,0 +1,156 @@
+"""Exactly as many trials as were asked for: with four processes, on every storage, and whichever is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import optuna
+import pytest
+from optuna.trial import TrialState
+from search_cases import small_space
+
+from fcer.search.liveness import BEAT, WORKER, Watch, this_worker
+from fcer.search.queue import TrialQueue, study_size
+from fcer.search.samplers import make_sampler
+from fcer.search.space import Space, read_space
+from fcer.search.storage import Place, open_storage, parse_place
+from fcer.search.study import FAILURE, PAPER, RETRIES, RETRY_OF, counts, open_study, progress_of
+from postgres_server import postgres_server
+
+CLAIMING = Path(__file__).with_name("claiming.py")
+
+
+@pytest.fixture(params=["sqlite", "journal", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "postgresql":
+        with postgres_server() as url:
+            yield parse_place(url, tmp_path)
+        return
+    urls = {"sqlite": f"sqlite:///{tmp_path}/trials.db", "journal": f"journal:{tmp_path}/trials.log"}
+    yield parse_place(urls[request.param], tmp_path)
+
+
+def begin(place: Place, space: Space) -> optuna.Study:
+    return open_study(open_storage(place), place, "small", objective="auroc", space=space.text())
+
+
+def claimer(place: Place, folder: Path, trials: int, seconds: float, sampler: str = "tpe") -> subprocess.Popen[str]:
+    call = [sys.executable, str(CLAIMING), place.url, str(folder / "space.yaml"), str(trials), sampler, str(seconds)]
+    return subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+
+
+def test_four_processes_make_the_asked_number_though_one_is_killed(place: Place, tmp_path: Path):
+    space = small_space(tmp_path)
+    victim = claimer(place, tmp_path, 16, 600)
+    assert victim.stdout is not None
+    killed = int(victim.stdout.readline())
+    others = [claimer(place, tmp_path, 16, 0.1)]
+    assert others[0].stdout is not None
+    first = others[0].stdout.readline()
+    others += [claimer(place, tmp_path, 16, 0.1) for _ in range(2)]
+    victim.send_signal(signal.SIGKILL)
+    printed = [process.communicate()[0] for process in others]
+    assert [process.wait() for process in (victim, *others)] == [-signal.SIGKILL, 0, 0, 0]
+    trials = begin(place, space).get_trials()
+    assert Counter(trial.state for trial in trials if counts(trial)) == {TrialState.COMPLETE: 16}
+    numbers = [int(number) for text in (first, *printed) for number in text.split()] + [killed]
+    assert len(set(numbers)) == len(numbers), "no trial ran twice"
+    lost = [trial for trial in trials if not counts(trial)]
+    assert [trial.number for trial in lost] == [killed]
+    retries = {trial.user_attrs[RETRY_OF]: trial for trial in trials if RETRY_OF in trial.user_attrs}
+    assert len(trials) == 16 + len(lost) and {trial.number for trial in lost} == retries.keys()
+    assert all(retries[trial.number].params == trial.params for trial in lost if trial.params)
+    paper = [trial for trial in trials if PAPER in trial.user_attrs and counts(trial)]
+    assert [trial.params for trial in paper] == [space.paper()]
+    assert paper[0].number == 0 or RETRY_OF in paper[0].user_attrs
+
+
+def test_a_larger_number_goes_on_and_a_smaller_one_adds_nothing(tmp_path: Path):
+    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(place, space)
+    for asked, there in ((3, 3), (5, 5), (2, 5)):
+        queue = TrialQueue(study, place, space, asked)
+        while trial := queue.claim(this_worker()):
+            space.suggest(trial)
+            study.tell(trial, 0.5)
+        assert progress_of(study.get_trials()).done == there
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "gp", "random"])
+@pytest.mark.parametrize("objective", ["auroc", "auroc_auprc"])
+def test_every_sampler_draws_from_the_space(sampler: str, objective: str, tmp_path: Path):
+    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = open_study(open_storage(place), place, "small", objective=objective, space=space.text())
+    study.sampler = make_sampler(sampler, 0)
+    queue = TrialQueue(study, place, space, 14)
+    while trial := queue.claim(this_worker()):
+        settings = space.settings(space.suggest(trial))
+        study.tell(trial, [settings["head_lr"]] * len(study.directions))
+    tried = [space.settings(trial.params) for trial in study.get_trials()]
+    assert len(tried) == 14 and tried[0] == space.settings(space.paper())
+    assert all(0.0001 <= settings["head_lr"] <= 1 for settings in tried)
+    assert len({settings["head_lr"] for settings in tried}) > 10
+
+
+def test_a_grid_ends_where_all_is_tried(tmp_path: Path):
+    (tmp_path / "space.yaml").write_text(
+        "head_loss: {categorical: [rmsle, mse, bce]}\nhead_lr: {categorical: [0.001, 0.1]}\n"
+    )
+    place = parse_place(f"journal:{tmp_path}/trials.log", tmp_path)
+    processes = [claimer(place, tmp_path, 50, 0.02, "grid") for _ in range(2)]
+    assert [process.wait() for process in processes] == [0, 0]
+    space = read_space(tmp_path / "space.yaml")
+    assert study_size(space, 50, grid=True) == 6 and study_size(space, 4, grid=True) == 4
+    trials = begin(place, space).get_trials()
+    assert sorted(trial.params.items() for trial in trials) == sorted(point.items() for point in space.grid())
+    assert trials[0].params == space.paper()
+
+
+def test_what_failed_by_itself_counts_and_is_not_tried_again(tmp_path: Path):
+    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(place, space)
+    queue = TrialQueue(study, place, space, 2)
+    while trial := queue.claim(this_worker()):
+        trial.set_user_attr(FAILURE, "the loss is no longer finite")
+        study.tell(trial, state=TrialState.FAIL)
+    assert progress_of(study.get_trials()) == (0, 0, 2, 0)
+
+
+def test_a_trial_that_loses_its_process_again_and_again_is_given_up(tmp_path: Path):
+    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(place, space)
+    gone = this_worker()._replace(pid=2**22 + 1)
+    queue = TrialQueue(study, place, space, 1)
+    for _ in range(4):
+        assert queue.claim(gone) is not None
+    assert queue.claim(gone) is None
+    trials = study.get_trials()
+    assert [trial.user_attrs.get(RETRIES, 0) for trial in trials] == [0, 1, 2, 3]
+    assert all(trial.state is TrialState.FAIL and PAPER in trial.user_attrs for trial in trials)
+    assert progress_of(trials).failed == 1
+
+
+def test_a_process_elsewhere_is_dead_when_it_falls_silent(tmp_path: Path):
+    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(place, space)
+    trial = TrialQueue(study, place, space, 1).claim(this_worker()._replace(host="elsewhere"))
+    assert trial is not None
+    watch = Watch(silence=0.0)
+    for beat in (1, 2, 3):
+        trial.set_user_attr(BEAT, beat)
+        assert not watch.is_dead(study.get_trials()[0]), "a new beat each time"
+    assert watch.is_dead(study.get_trials()[0])
+    assert not Watch(silence=60.0).is_dead(study.get_trials()[0])
+
+
+def test_a_claim_that_was_cut_short_is_nobodys(tmp_path: Path):
+    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(place, space)
+    study.ask()
+    assert WORKER not in study.get_trials()[0].user_attrs
+    trial = TrialQueue(study, place, space, 1).claim(this_worker())
+    assert trial is not None and trial.number > 0

@@ -1,0 +1,105 @@
+"""Where studies are kept: which URLs, what is refused, and that no password is shown."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from fcer.errors import ConfigError, FcerError
+from fcer.search.storage import locked, open_storage, parse_place
+from fcer.search.study import agree, begin_session, open_study
+
+
+def test_sqlite_of_its_own_is_the_default(tmp_path: Path):
+    place = parse_place(None, tmp_path / "work" / "studies.db")
+    open_storage(place)
+    assert place.shown == f"sqlite:///{tmp_path}/work/studies.db" and place.file.exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:secret@db/fcer", "postgresql://me:***@db/fcer"),
+        ("postgresql+psycopg2://me:secret@db/fcer", "postgresql+psycopg2://me:***@db/fcer"),
+        ("postgresql://me@db/fcer?password=secret", "postgresql://me@db/fcer?password=%2A%2A%2A"),
+        ("postgresql://me@db/fcer", "postgresql://me@db/fcer"),
+    ],
+)
+def test_passwords_are_not_shown(url: str, shown: str, tmp_path: Path):
+    place = parse_place(url, tmp_path)
+    assert place.url == url.replace("postgresql://", "postgresql+psycopg2://") and place.shown == shown
+    assert "secret" not in repr(place)
+
+
+@pytest.mark.parametrize("url", ["mysql://me:secret@db/fcer", "redis://db", "trials.db", "sqlite:///", "postgres://db"])
+def test_other_urls_are_refused(url: str, tmp_path: Path):
+    with pytest.raises(ConfigError, match=r"give sqlite:///FILE, journal:FILE or postgresql://") as raised:
+        parse_place(url, tmp_path)
+    assert "secret" not in str(raised.value)
+
+
+def test_mlflows_database_is_refused(tmp_path: Path):
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    mlflow.MlflowClient(uri).search_experiments()
+    with pytest.raises(ConfigError, match=r"is MLflow's own database; name another for the study"):
+        open_storage(parse_place(uri, tmp_path))
+
+
+def test_what_cannot_be_opened_is_one_sentence(tmp_path: Path):
+    (tmp_path / "text.db").write_text("no database at all, but a text that is long enough to be read as a header")
+    (tmp_path / "text.log").write_text("no journal\n")
+    for url in (
+        f"sqlite:///{tmp_path}/text.db",
+        f"journal:{tmp_path}/text.log",
+        "postgresql://me:secret@127.0.0.1:9/fcer",
+    ):
+        with pytest.raises(FcerError, match=r"^storage: .* cannot be opened \(") as raised:
+            open_storage(parse_place(url, tmp_path))
+        assert "\n" not in str(raised.value) and "secret" not in str(raised.value)
+
+
+def test_a_driver_that_is_not_there_is_named(tmp_path: Path):
+    place = parse_place("postgresql+pg8000://me:secret@db/fcer", tmp_path)
+    with pytest.raises(ConfigError, match=r"needs pg8000; install it with pip install") as raised:
+        open_storage(place)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_killed_process_lets_go_of_the_lock(tmp_path: Path):
+    place = parse_place(f"journal:{tmp_path}/trials.log", tmp_path)
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom fcer.search.storage import *\n"
+        f"with locked(parse_place({place.url!r}, Path('.')), 'claim'):\n print('held', flush=True)\n time.sleep(600)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    holder.kill()
+    holder.wait()
+
+    def take() -> None:
+        with locked(place, "claim"):
+            pass
+
+    waiting = threading.Thread(target=take, daemon=True)
+    waiting.start()
+    waiting.join(timeout=60)
+    assert not waiting.is_alive()
+
+
+def test_a_study_that_asks_for_something_else_is_refused(tmp_path: Path):
+    place = parse_place(f"sqlite:///{tmp_path}/trials.db", tmp_path)
+    storage = open_storage(place)
+    study = open_study(storage, place, "head", objective="auroc", space="a")
+    agree(study, place, {"cache": "c", "anchor_px": 4.0})
+    assert open_study(storage, place, "head", objective="auroc", space="a").user_attrs["fcer.cache"] == "c"
+    with pytest.raises(ConfigError, match=r"^study: `head` in sqlite:.* searches another space; name another --study$"):
+        open_study(storage, place, "head", objective="auroc", space="b")
+    with pytest.raises(ConfigError, match="has another objective"):
+        open_study(storage, place, "head", objective="auroc_auprc", space="a")
+    for key, value in {"cache": "d", "anchor_px": 5.0}.items():
+        with pytest.raises(ConfigError, match=r"name another --study$"):
+            agree(study, place, {key: value})
+    assert [begin_session(study, place) for _ in range(2)] == [0, 1]
