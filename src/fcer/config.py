@@ -6,13 +6,15 @@ One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on
 
 import dataclasses
 import math
-import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from fcer import checks
+from fcer.checks import METHODS
 
 __all__ = ["DEMO", "METHODS", "Config", "fields", "help_text", "in_words", "kinds", "parts"]
 
@@ -29,70 +31,6 @@ def _option(
     """A field with its meaning and the values it may take; `check` returns what is wrong, or None."""
     metadata = {"meaning": meaning, "choices": tuple(choices), "low": low, "high": high, "check": check}
     return field(default=default, metadata=metadata)
-
-
-def _ordered(value: Sequence[int]) -> str | None:
-    return None if len(value) == 2 and value[0] <= value[1] else "give two numbers, the smaller one first"
-
-
-def _years(value: Sequence[int]) -> str | None:
-    if not value:
-        return "name at least one year"
-    return None if len(set(value)) == len(value) else "name each year once"
-
-
-def _crop(value: int) -> str | None:
-    return (
-        f"not a multiple of 32, which the backbones need; try {max(32, 32 * round(value / 32))}" if value % 32 else None
-    )
-
-
-def _features(value: str | Sequence[int]) -> str | None:
-    if isinstance(value, str):
-        return None if value in _FEATURE_SETS else f"use {', '.join(_FEATURE_SETS)} or a list of indices from 0 to 39"
-    return None if value and len(set(value)) == len(value) else "name one index at least, and each once"
-
-
-def _radius(value: float | str, words: Sequence[str]) -> str | None:
-    metres = isinstance(value, str) and re.fullmatch(r"\d+(\.\d*)?(m|px)?", value)
-    if isinstance(value, float) or metres or value in words:
-        return None
-    return f"give px from 0 on, metres such as 1500m, or {words[0]}"
-
-
-def _anchor(value: float | str) -> str | None:
-    return _radius(value, ["auto"])
-
-
-def _radii(value: Sequence[float | str]) -> str | None:
-    return next((wrong for radius in value if (wrong := _radius(radius, ["full"]))), None)
-
-
-def _methods(value: Sequence[str]) -> str | None:
-    if not value or len(set(value)) < len(value):
-        return "name one method at least, and each once"
-    unknown = [name for name in value if name not in METHODS]
-    return f"there is no method {unknown[0]}; choose among {', '.join(METHODS)}" if unknown else None
-
-
-METHODS = (
-    "student",
-    "ensemble",
-    "entropy",
-    "ensemble_entropy",
-    "ensemble_mi",
-    "mc_dropout",
-    "tta",
-    "random",
-    "boundary_distance",
-)
-"""Methods that `evaluate` knows; those that cost passes of their own are left out where none are named."""
-
-_FEATURE_SETS = ("vegetation", "multi", "all")
-
-
-def _year_or_all(value: int | str) -> str | None:
-    return None if isinstance(value, int) or value == "all" else "give a year, or all"
 
 
 @dataclass(frozen=True)
@@ -114,8 +52,12 @@ class Config:
     )
 
     # Which experiment
-    year: int | str = _option(2021, "test year, or all", check=_year_or_all)
-    fold: int | None = _option(None, "one fold instead of the three fair ones of the test year", low=0, high=11)
+    split: str = _option(
+        "wsts", "how years are split: WildfireSpreadTS or WSTS+ (years in pairs)", choices=("wsts", "wsts_plus")
+    )
+    year: int | str = _option(2021, "test year, or all", check=checks.year_or_all)
+    fold: int | None = _option(None, "one fold, one member, instead of the test year's ensemble", low=0, high=11)
+    members: int = _option(3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2)
     arch: str = _option("utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
     width: float = _option(1.0, "factor on the backbone's channels, for small ones", low=0.0625, high=1)
     normalization: str = _option(
@@ -166,9 +108,9 @@ class Config:
         "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
         low=0,
         high=39,
-        check=_features,
+        check=checks.features,
     )
-    crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32, check=_crop)
+    crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32, check=checks.crop)
 
     # Evaluation
     predictions: tuple[Path, ...] = _option(
@@ -181,18 +123,18 @@ class Config:
         4.0,
         "radius of tests and summaries: px, metres (1500m), or auto (the ensemble's mean ASD)",
         low=0,
-        check=_anchor,
+        check=checks.anchor,
     )
     radii: tuple[float | str, ...] = _option(
         tuple(map(float, range(11))),
         "radii of the sweep: px or metres (1500m); the full image is added",
         low=0,
-        check=_radii,
+        check=checks.radii,
     )
     methods: tuple[str, ...] = _option(
         tuple(name for name in METHODS if name not in ("mc_dropout", "tta")),
         "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own",
-        check=_methods,
+        check=checks.methods,
     )
     passes: int = _option(10, "passes of mc_dropout", low=2)
     bootstrap: int = _option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
@@ -222,14 +164,14 @@ class Config:
 
     # Synthetic fires
     years: tuple[int, ...] = _option(
-        (2018, 2019, 2020, 2021), "years to make fires for", low=1000, high=9999, check=_years
+        (2018, 2019, 2020, 2021), "years to make fires for", low=1000, high=9999, check=checks.years
     )
     fires_per_year: int = _option(6, "synthetic fires of each year", low=1)
     image_size: tuple[int, ...] = _option(
-        (136, 176), "smallest and largest side of a synthetic image in px", low=32, high=10_000, check=_ordered
+        (136, 176), "smallest and largest side of a synthetic image in px", low=32, high=10_000, check=checks.ordered
     )
     fire_days: tuple[int, ...] = _option(
-        (8, 12), "shortest and longest synthetic fire in days", low=2, high=200, check=_ordered
+        (8, 12), "shortest and longest synthetic fire in days", low=2, high=200, check=checks.ordered
     )
     geotiff: bool = _option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
 

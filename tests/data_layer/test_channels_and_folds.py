@@ -1,7 +1,9 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fcer.data.channels import CHANNELS, FEATURES, feature_indices, raw_channel
-from fcer.data.folds import WSTS, WSTS_PLUS, fair_folds
+from fcer.data.folds import SPLITS, WSTS, WSTS_PLUS, fair_folds, slots_of, years_of
 from fcer.data.normalization import released
 from fcer.errors import ConfigError
 
@@ -57,6 +59,26 @@ def test_the_fair_teacher_of_2018_is_the_paper_s_example():
     assert splits == {((2019, 2020), (2021,)), ((2019, 2021), (2020,)), ((2020, 2021), (2019,))}
     assert [fold.number for fold in fair_folds(2018)] == [7, 9, 11]
     assert [fold.number for fold in fair_folds(2022, WSTS_PLUS)] == [0]
+
+
+def test_splits_by_name():
+    assert {name: years_of(folds) for name, folds in SPLITS.items()} == {
+        "wsts": (2018, 2019, 2020, 2021),
+        "wsts_plus": tuple(range(2016, 2024)),
+    }
+
+
+def test_a_fold_that_is_there_again_is_in_its_next_round():
+    slots = slots_of([WSTS[0], WSTS[2], WSTS[0], WSTS[0], WSTS[2]])
+    assert [slot.label for slot in slots] == ["0", "2", "0-1", "0-2", "2-1"]
+    assert [slot.round for slot in slots] == [0, 0, 1, 2, 1]
+
+
+@given(st.lists(st.sampled_from(WSTS)))
+def test_every_slot_has_a_label_of_its_own(folds):
+    slots = slots_of(folds)
+    assert [slot.fold for slot in slots] == folds
+    assert len({slot.label for slot in slots}) == len(folds)
 
 
 def test_a_year_without_fold_gets_a_sentence():

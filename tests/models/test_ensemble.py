@@ -117,6 +117,7 @@ def test_the_median_member_is_the_backbone(checkpoints: Path):
     members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
     assert choose_backbone(members, [0.3, 0.1, 0.2]) is members[2]
     assert choose_backbone(members[:2], [0.3, 0.1]) is members[1], "the lower of two middle ones"
+    assert choose_backbone([*members, *members[:1]], [0.3, 0.1, 0.2, 0.4]) is members[2]
 
 
 def test_every_sample_is_read_once(checkpoints: Path, samples: Samples, monkeypatch: pytest.MonkeyPatch):

@@ -194,6 +194,15 @@ def test_only_the_folds_that_are_needed(tmp_path):
         find_released(tmp_path, "unet_t5", [0, 3, 5])
 
 
+def test_one_file_a_fold_is_one_member_a_fold(tmp_path):
+    touch_folds(tmp_path, "fold0_testAP0.5.pth", "fold2_testAP0.6.pth")
+    sentence = "one file a fold, 2 for this test year, fewer than --members 3; give --members 2, or leave --checkpoints"
+    with pytest.raises(CheckpointError, match=sentence):
+        find_released(tmp_path, "unet_t5", [0, 2, 0])
+    with pytest.raises(CheckpointError, match="fewer than --members 2; choose --split wsts, or leave --checkpoints"):
+        find_released(tmp_path, "unet_t5", [0, 0])
+
+
 def test_another_set_of_features(tmp_path):
     touch_folds(tmp_path / "Res18UTAE_T5" / "Veg", "fold0_testAP0.5.pth")
     touch_folds(tmp_path / "Res18UTAE_T5" / "Multi", "fold1_testAP0.4.pth")

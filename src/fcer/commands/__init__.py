@@ -45,7 +45,7 @@ class Command:
 
 _SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 
-_EXPERIMENT = ("data", "checkpoints", "year", "arch", "width", "features", "crop")
+_EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
 _TRAINING = (
     "member_epochs",
     "member_patience",

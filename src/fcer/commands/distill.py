@@ -2,7 +2,7 @@
 
 from fcer.commands import settings_of
 from fcer.commands.ensemble import YearEnsemble, year_ensemble
-from fcer.commands.study import head_settings, member_settings, open_data, test_years
+from fcer.commands.study import ensemble_years, head_settings, member_settings, open_data
 from fcer.config import Config
 from fcer.models.student_files import head_file
 from fcer.resolve import Resolved, to_yaml
@@ -15,7 +15,7 @@ __all__ = ["distill_year", "epoch_rows", "run"]
 def run(resolved: Resolved) -> None:
     """Distil year by year; several years are runs below one."""
     config = resolved.config
-    years = test_years(config)
+    years = ensemble_years(config)
     settings = settings_of(config, "distill")
     with tracked_run("distill", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
         for year in years:
@@ -62,7 +62,7 @@ def _log(tracked: TrackedRun, ensemble: YearEnsemble, teaching: Teaching, distil
     root, fold, info = teaching.dataset.catalog.root, teaching.backbone.fold, distilled.info
     tracked.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
     tracked.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
-    tracked.link_tagged({f"fold{m.fold.number}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
+    tracked.link_tagged({f"fold{m.slot.label}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
     tracked.curves(row for record in distilled.records for row in epoch_rows(record))
     scores = {"val_auroc": info.val_auroc, "anchor_px": info.anchor_px}
     tracked.metrics({"best/val_auroc": info.val_auroc, "best/epoch": info.epoch, "anchor/px": info.anchor_px})

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from fcer.commands.study import central_samples, open_data
-from fcer.commands.train import train_year
+from fcer.commands.study import central_samples, member_folds, open_data
+from fcer.commands.train import compare_members, train_members
 from fcer.config import Config
 from fcer.data.channels import feature_indices
-from fcer.data.folds import fair_folds
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.models.ensemble import choose_backbone, selection_aps
@@ -34,9 +33,11 @@ def year_ensemble(config: Config, year: int, tracked: TrackedRun, *, compare: bo
 
     With `compare`, members that were trained here are then scored on the test year; without, no file of it is read.
     """
-    folds = fair_folds(year)
+    folds = member_folds(config, year)
     if config.checkpoints is None:
-        members = train_year(config, folds, tracked, compare=compare)
+        members = train_members(config, folds, tracked)
+        if compare:
+            compare_members(config, year, members, tracked)
     else:
         members = load_members(config.checkpoints, config.arch, folds, feature_indices(config.features))
     device = choose_device(config.device, World())

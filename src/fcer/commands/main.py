@@ -13,6 +13,8 @@ __all__ = ["run"]
 
 _PAPER = {
     "arch": "utae_t5",
+    "members": 3,
+    "split": "wsts",
     "width": 1.0,
     "crop": 128,
     "anchor": 4.0,

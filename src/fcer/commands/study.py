@@ -10,17 +10,39 @@ from fcer.commands.synthesize import synthetic_data
 from fcer.config import Config
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset, open_dataset
-from fcer.data.folds import WSTS
+from fcer.data.folds import SPLITS, Fold, fair_folds, years_of
 from fcer.data.samples import TEST_LEADING_DAYS, Samples
 from fcer.models.backbones import architecture
 from fcer.training import HeadSettings, MemberSettings
+from fcer.training.batches import draw_seed
 
-__all__ = ["central_samples", "checkpoint_folder", "head_settings", "member_settings", "open_data", "test_years"]
+__all__ = [
+    "central_samples",
+    "checkpoint_folder",
+    "ensemble_years",
+    "head_settings",
+    "member_folds",
+    "member_settings",
+    "open_data",
+    "test_years",
+]
 
 
 def test_years(config: Config) -> list[int]:
-    """The years that are tested on."""
-    return sorted({fold.test[0] for fold in WSTS}) if config.year == "all" else [int(config.year)]
+    """The years that are tested on: all, or those of the folds that test on the named one."""
+    folds = SPLITS[config.split]
+    return list(years_of(folds if config.year == "all" else fair_folds(int(config.year), folds)))
+
+
+def ensemble_years(config: Config) -> list[int]:
+    """One test year for each ensemble: years that a fold tests on together have the same members and student."""
+    return sorted({member_folds(config, year)[0].test[0] for year in test_years(config)})
+
+
+def member_folds(config: Config, year: int) -> list[Fold]:
+    """The fold of each member of a test year's ensemble: the fair ones in order, again and again."""
+    folds = fair_folds(year, SPLITS[config.split])
+    return [folds[k % len(folds)] for k in range(config.members)]
 
 
 def open_data(config: Config, years: Sequence[int]) -> Dataset:
@@ -35,8 +57,8 @@ def open_data(config: Config, years: Sequence[int]) -> Dataset:
     )
 
 
-def member_settings(config: Config) -> MemberSettings:
-    """What of the configuration decides a member."""
+def member_settings(config: Config, round: int = 0) -> MemberSettings:
+    """What of the configuration decides a member; in each further round of a fold another seed."""
     return MemberSettings(
         arch=config.arch,
         width=config.width,
@@ -50,7 +72,7 @@ def member_settings(config: Config) -> MemberSettings:
         patience=config.member_patience,
         pos_weight=config.pos_weight,
         clip_norm=config.clip_norm,
-        seed=config.seed,
+        seed=draw_seed(config.seed, round) if round else config.seed,
         device=config.device,
         loader_workers=0,
     )

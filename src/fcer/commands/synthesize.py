@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fcer.config import Config
+from fcer.data.folds import SPLITS, years_of
 from fcer.data.synthetic import Recipe, synthesize
 from fcer.resolve import Resolved
 
@@ -30,10 +31,11 @@ def synthetic_data(config: Config, *, geotiff: bool = False) -> Path:
 
 
 def recipe_of(config: Config) -> Recipe:
-    """What of the configuration decides synthetic fires."""
+    """What of the configuration decides synthetic fires; where no years are named, they are all of the split's."""
+    years = years_of(SPLITS[config.split]) if config.years == Config.years else config.years
     small, large = config.image_size
     short, long = config.fire_days
-    return Recipe(config.years, config.fires_per_year, (small, large), (short, long), config.seed)
+    return Recipe(years, config.fires_per_year, (small, large), (short, long), config.seed)
 
 
 def _home(config: Config, recipe: Recipe) -> Path:

@@ -6,10 +6,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from fcer.commands import settings_of
-from fcer.commands.study import central_samples, checkpoint_folder, member_settings, open_data, test_years
+from fcer.commands.study import (
+    central_samples,
+    checkpoint_folder,
+    ensemble_years,
+    member_folds,
+    member_settings,
+    open_data,
+)
 from fcer.config import Config
 from fcer.data.dataset import Dataset
-from fcer.data.folds import WSTS, Fold, fair_folds
+from fcer.data.folds import SPLITS, Fold, Slot, slots_of
 from fcer.errors import ConfigError
 from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
@@ -18,7 +25,7 @@ from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.training import EpochRecord, World, persistence_ap, train_member
 
-__all__ = ["run", "train_year"]
+__all__ = ["compare_members", "run", "train_members"]
 
 
 def run(resolved: Resolved) -> None:
@@ -34,78 +41,79 @@ def run(resolved: Resolved) -> None:
         "train", settings=settings_of(config, "train"), config=to_yaml(resolved), work=config.work
     ) as tracked:
         for folds in asked:
-            train_year(config, folds, tracked)
+            members = train_members(config, folds, tracked)
+            for year in folds[0].test:
+                compare_members(config, year, members, tracked)
     print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
-def train_year(config: Config, folds: Sequence[Fold], tracked: TrackedRun, *, compare: bool = True) -> list[Member]:
-    """The members of folds with one test year, trained where they are not there yet.
-
-    With `compare` they are then scored on the test year; without, no file of it is read.
-    """
+def train_members(config: Config, folds: Sequence[Fold], tracked: TrackedRun) -> list[Member]:
+    """One member for each of `folds`, trained where it is not there yet; no file of a test year is read."""
     folder = _train_folds(config, folds, tracked)
-    members = load_members(folder, config.arch, folds, member_settings(config).features)
-    if compare:
-        _compare(config, folds[0].test[0], members, tracked)
-    return members
+    return load_members(folder, config.arch, folds, member_settings(config).features)
 
 
-def _asked_folds(resolved: Resolved) -> list[tuple[Fold, ...]]:
+def _asked_folds(resolved: Resolved) -> list[list[Fold]]:
     """The one fold that was named, or those that make the fair teacher of each test year."""
     config = resolved.config
     if config.fold is None:
-        return [fair_folds(year) for year in test_years(config)]
-    fold = WSTS[config.fold]
+        return [member_folds(config, year) for year in ensemble_years(config)]
+    folds = SPLITS[config.split]
+    if config.fold >= len(folds):
+        raise ConfigError(f"fold: {config.split} has no fold {config.fold}; choose one from 0 to {len(folds) - 1}")
+    fold = folds[config.fold]
     if resolved.origins["year"].startswith("--") and config.year not in fold.test:
-        raise ConfigError(
-            f"fold: fold {config.fold} tests on {fold.test[0]}, not on {config.year}; name one of the two"
-        )
-    return [(fold,)]
+        years = ", ".join(map(str, fold.test))
+        raise ConfigError(f"fold: fold {config.fold} tests on {years}, not on {config.year}; name one of the two")
+    if resolved.origins["members"].startswith("--"):
+        raise ConfigError("fold: with --fold one member is trained; leave --members out, or --fold")
+    return [[fold]]
 
 
 def _train_folds(config: Config, folds: Sequence[Fold], tracked: TrackedRun | None) -> Path:
     dataset = open_data(config, [y for fold in folds for y in (*fold.train, *fold.validation)])
     folder = checkpoint_folder(config, dataset)
-    for fold in folds:
-        path = fold_file(folder, fold.number)
+    for slot in slots_of(folds):
+        path = fold_file(folder, slot.label)
         if tracked is None:
-            train_member(dataset, fold, member_settings(config), path)
+            train_member(dataset, slot.fold, member_settings(config, slot.round), path)
         else:
-            _train_tracked(config, dataset, fold, path, tracked)
+            _train_tracked(config, dataset, slot, path, tracked)
     return folder
 
 
-def _train_tracked(config: Config, dataset: Dataset, fold: Fold, path: Path, parent: TrackedRun) -> None:
+def _train_tracked(config: Config, dataset: Dataset, slot: Slot, path: Path, parent: TrackedRun) -> None:
     """Train one member under a run of its own, which begins with the first epoch: one that exists needs none."""
-    settings = {**settings_of(config, "train"), "fold": fold.number}
+    fold, how = slot.fold, member_settings(config, slot.round)
+    settings = {**settings_of(config, "train"), "fold": fold.number, "round": slot.round, "seed": how.seed}
     runs: list[TrackedRun] = []
     with ExitStack() as stack:
 
         def on_epoch(record: EpochRecord) -> None:
             if not runs:
-                name = f"member fold {fold.number}"
+                name = f"member fold {slot.label}"
                 runs.append(stack.enter_context(tracked_run(name, settings=settings, parent=parent)))
                 runs[0].dataset(dataset.catalog.root, dataset.fingerprint(fold.train), "train")
                 runs[0].dataset(dataset.catalog.root, dataset.fingerprint(fold.validation), "validation")
             metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
             runs[0].metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
 
-        result = train_member(dataset, fold, member_settings(config), path, on_epoch=on_epoch)
+        result = train_member(dataset, fold, how, path, on_epoch=on_epoch)
         val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
         for run in runs:
             run.metrics({"best/val_ap": val_ap, "best/epoch": result.best_epoch or 0})
             run.tags({"fcer.training_key": result.info.training_key or "", "fcer.checkpoint": content_hash(path)})
             run.file(path, "checkpoint")
     said = f"best epoch {result.best_epoch} of {len(result.records)}" if result.trained else "trained before"
-    print(f"fold {fold.number}: validation AP {val_ap:.3f}, {said}, {path}")
+    print(f"fold {slot.label}: validation AP {val_ap:.3f}, {said}, {path}")
 
 
-def _compare(config: Config, year: int, members: Sequence[Member], tracked: TrackedRun) -> None:
-    """On the test year: each member, the ensemble, and today's fire as tomorrow's prediction."""
+def compare_members(config: Config, year: int, members: Sequence[Member], tracked: TrackedRun) -> None:
+    """Score on a test year: each member, the ensemble, and today's fire as tomorrow's prediction."""
     samples = central_samples(config, open_data(config, [year]), [year])
     persistence = persistence_ap(samples)
     *alone, together = average_precisions(members, samples)
-    by_fold = {f"test/fold{member.fold.number}_ap": ap for member, ap in zip(members, alone, strict=True)}
-    tracked.metrics({"test/persistence_ap": persistence, "test/ensemble_ap": together, **by_fold}, step=year)
-    scores = ", ".join(f"fold {m.fold.number} {ap:.3f}" for m, ap in zip(members, alone, strict=True))
+    by_member = {f"test/fold{m.slot.label}_ap": ap for m, ap in zip(members, alone, strict=True)}
+    tracked.metrics({"test/persistence_ap": persistence, "test/ensemble_ap": together, **by_member}, step=year)
+    scores = ", ".join(f"fold {m.slot.label} {ap:.3f}" for m, ap in zip(members, alone, strict=True))
     print(f"test AP {year}: {scores}, ensemble {together:.3f}, persistence {persistence:.3f}")

@@ -30,15 +30,13 @@ DEFAULT_RADII: tuple[float, ...] = (*(float(r) for r in range(11)), math.inf)
 
 
 def radius_in_pixels(radius: float | str) -> float:
-    """A radius in pixels, from pixels or from metres written as `"1500m"`.
+    """A radius in pixels, from pixels (`"4px"` too) or from metres written as `"1500m"`.
 
-    >>> radius_in_pixels(4), radius_in_pixels("1500m"), radius_in_pixels("2.5")
-    (4.0, 4.0, 2.5)
+    >>> radius_in_pixels(4), radius_in_pixels("1500m"), radius_in_pixels("2.5"), radius_in_pixels("3px")
+    (4.0, 4.0, 2.5, 3.0)
     """
-    if isinstance(radius, str) and radius.strip().lower().endswith("m"):
-        pixels = float(radius.strip()[:-1]) / PIXEL_METRES
-    else:
-        pixels = float(radius)
+    word = str(radius).strip().lower()
+    pixels = float(word[:-1]) / PIXEL_METRES if word.endswith("m") else float(word.removesuffix("px"))
     if not pixels >= 0:
         raise ValueError(f"a radius is 0 or more, not {radius!r}")
     return pixels

@@ -1,10 +1,11 @@
 """Which years train, validate and test: the folds that released checkpoints are numbered by."""
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fcer.errors import ConfigError
 
-__all__ = ["WSTS", "WSTS_PLUS", "Fold", "fair_folds"]
+__all__ = ["SPLITS", "WSTS", "WSTS_PLUS", "Fold", "Slot", "fair_folds", "slots_of", "years_of"]
 
 
 class Fold(NamedTuple):
@@ -14,6 +15,18 @@ class Fold(NamedTuple):
     train: tuple[int, ...]
     validation: tuple[int, ...]
     test: tuple[int, ...]
+
+
+class Slot(NamedTuple):
+    """A member's place in an ensemble: its fold, and how many members of that fold come before it."""
+
+    fold: Fold
+    round: int
+
+    @property
+    def label(self) -> str:
+        """The fold's number, with the round's behind it where it is not the first: `2`, then `2-1`."""
+        return f"{self.fold.number}-{self.round}" if self.round else str(self.fold.number)
 
 
 _WSTS_YEARS = (
@@ -42,11 +55,24 @@ WSTS_PLUS = (
 )
 """WSTS+: four years train, two validate, two test."""
 
+SPLITS: Mapping[str, tuple[Fold, ...]] = {"wsts": WSTS, "wsts_plus": WSTS_PLUS}
+"""The folds of each dataset by the name that a configuration gives it."""
+
+
+def years_of(folds: Sequence[Fold]) -> tuple[int, ...]:
+    """The years that are tested on, which are all years of the dataset."""
+    return tuple(sorted({year for fold in folds for year in fold.test}))
+
+
+def slots_of(folds: Sequence[Fold]) -> list[Slot]:
+    """The places of members of `folds`: a fold that is there again is in its next round."""
+    return [Slot(fold, folds[:k].count(fold)) for k, fold in enumerate(folds)]
+
 
 def fair_folds(test_year: int, folds: tuple[Fold, ...] = WSTS) -> tuple[Fold, ...]:
     """The folds that neither train nor validate on `test_year`: the fair teacher of that year."""
     fair = tuple(fold for fold in folds if test_year in fold.test)
     if not fair:
-        years = sorted({year for fold in folds for year in fold.test})
-        raise ConfigError(f"year: no fold tests on {test_year}; choose one of {', '.join(map(str, years))}")
+        years = ", ".join(map(str, years_of(folds)))
+        raise ConfigError(f"year: no fold tests on {test_year}; choose one of {years}")
     return fair

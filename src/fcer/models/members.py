@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fcer.data.folds import Fold
+from fcer.data.folds import WSTS_PLUS, Fold, Slot, slots_of
 from fcer.data.normalization import Normalization, released
 from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
@@ -19,7 +19,7 @@ __all__ = ["Member", "fold_file", "load_members"]
 class Member:
     """One trained backbone, ready to predict."""
 
-    fold: Fold
+    slot: Slot
     path: Path
     backbone: Backbone
     """For prediction only: batch norm folded, weights channels last."""
@@ -31,6 +31,11 @@ class Member:
 
     features: tuple[int, ...]
     """What it sees of a day: indices among the channels after preprocessing."""
+
+    @property
+    def fold(self) -> Fold:
+        """Which years it was trained, validated and is tested on."""
+        return self.slot.fold
 
     @property
     def digest(self) -> str:
@@ -60,41 +65,57 @@ class Member:
         return backbone, info
 
 
-def fold_file(folder: Path, fold: int) -> Path:
-    """Where our own checkpoint of a fold lies."""
-    return folder / f"fold{fold}.safetensors"
+def fold_file(folder: Path, label: int | str) -> Path:
+    """Where our own checkpoint lies, by its fold's number or its slot's label."""
+    return folder / f"fold{label}.safetensors"
 
 
 def load_members(folder: Path, arch: str, folds: Sequence[Fold], features: Sequence[int]) -> list[Member]:
-    """The members of `folds` from our own checkpoints in `folder`, or else from the released layout."""
+    """The members of `folds` from our own checkpoints in `folder`, or else from the released layout.
+
+    A fold that is there again stands for another member, trained on it with another seed.
+    """
+    slots = slots_of(folds)
     if any(folder.glob("fold*.safetensors")):
-        return [_own(fold_file(folder, fold.number), arch, fold, features) for fold in folds]
+        for slot in slots:
+            if not fold_file(folder, slot.label).exists():
+                raise _missing(folder, slot, len(slots))
+        return [_own(fold_file(folder, slot.label), arch, slot, features) for slot in slots]
     # The released layout says nothing of channels: the weights must fit the number of those asked for
     files = find_released(folder, arch, [fold.number for fold in folds])
     return [
         Member(
-            fold=fold,
-            path=files[fold.number].path,
-            backbone=fast(load_released(files[fold.number].path, arch, len(features))),
-            normalization=released(fold.train),
+            slot=slot,
+            path=files[slot.fold.number].path,
+            backbone=fast(load_released(files[slot.fold.number].path, arch, len(features))),
+            normalization=released(slot.fold.train),
             val_ap=None,
-            file_ap=files[fold.number].test_ap,
+            file_ap=files[slot.fold.number].test_ap,
             features=tuple(features),
         )
-        for fold in folds
+        for slot in slots
     ]
 
 
-def _own(path: Path, arch: str, fold: Fold, features: Sequence[int]) -> Member:
-    if not path.exists():
-        command = f"fcer train --checkpoints {path.parent} --fold {fold.number}"
-        raise CheckpointError(f"{path}: no checkpoint of fold {fold.number}; run {command}")
+def _missing(folder: Path, slot: Slot, members: int) -> CheckpointError:
+    split = " --split wsts_plus" if slot.fold in WSTS_PLUS else ""
+    command = f"fcer train --checkpoints {folder}{split} --year {slot.fold.test[0]} --members {members}"
+    return CheckpointError(f"{fold_file(folder, slot.label)}: no checkpoint of fold {slot.label}; run {command}")
+
+
+def _own(path: Path, arch: str, slot: Slot, features: Sequence[int]) -> Member:
     backbone, info = load_checkpoint(path, arch, len(features))
     if info.features != tuple(features):
         raise CheckpointError(
             f"{path}: trained on the features {list(info.features)}, not {list(features)}; give --features the same"
         )
-    if set(fold.test) & {*info.train_years, *info.val_years}:
-        raise CheckpointError(f"{path}: it has seen the test year {fold.test[0]} in training; train it again")
+    if seen := sorted(set(slot.fold.test) & {*info.train_years, *info.val_years}):
+        raise CheckpointError(f"{path}: it has seen the test year {seen[0]} in training; train it again")
+    if not set(slot.fold.test) <= set(info.test_years):
+        own, asked = (", ".join(map(str, years)) for years in (info.test_years, slot.fold.test))
+        raise CheckpointError(
+            f"{path}: a member for the test year {own}, not {asked}; name the --split and --year that it was trained "
+            "for, or another --checkpoints"
+        )
     normalization = Normalization(info.mean, info.std, f"of {path.name}")
-    return Member(fold, path, fast(backbone), normalization, info.val_ap, None, info.features)
+    return Member(slot, path, fast(backbone), normalization, info.val_ap, None, info.features)

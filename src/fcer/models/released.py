@@ -44,7 +44,7 @@ def find_released(
     Args:
         root: the folder above `Res18UTAE_T5`, that folder, or one that holds the fold files.
         arch: whose checkpoints.
-        folds: the folds that must be there, which alone are returned; all that there are where not given.
+        folds: one for each member, which must be there and alone are returned; all that there are where not given.
         features: the subfolder of the channels that the weights were trained on.
     """
     folder = _folder(root, architecture(arch), features)
@@ -59,6 +59,12 @@ def find_released(
         found[fold.fold] = fold
     if folds is None:
         return dict(sorted(found.items()))
+    if len(folds) > (most := len(set(folds))):
+        use = f"give --members {most}" if most > 1 else "choose --split wsts"
+        raise CheckpointError(
+            f"{folder}: released checkpoints have one file a fold, {most} for this test year, fewer than --members "
+            f"{len(folds)}; {use}, or leave --checkpoints out and members are trained"
+        )
     missing = sorted(set(folds) - found.keys())
     if missing:
         raise CheckpointError(
