@@ -48,47 +48,36 @@ def shards(folder: Path, name: str, samples: int) -> CachedSplit:
 class Plain:
     """The same epoch, written with what torch, scipy and scikit-learn offer at first sight."""
 
-    def __init__(self, task: HeadTask, settings: HeadSettings) -> None:
-        self.settings = settings
-        self.training, self.validation = (
-            TensorDataset(*self.tensors(split, targets))
-            for split, targets in (
-                (task.training, task.training_targets),
-                (task.validation, task.validation_targets),
-            )
-        )
+    def __init__(self, training: CachedSplit, validation: CachedSplit, settings: HeadSettings) -> None:
+        self.training, self.validation = (TensorDataset(*self.tensors(split)) for split in (training, validation))
         self.head = nn.Conv2d(FEATURES, 1, 1)
         self.optimizer = torch.optim.SGD(self.head.parameters(), settings.lr, momentum=0.9, weight_decay=5e-4)
 
     @staticmethod
-    def tensors(split: CachedSplit, targets: torch.Tensor) -> list[torch.Tensor]:
-        features = torch.cat([block.features_BFP for block in split.blocks()]).float()
-        maps = features.unflatten(2, (SIZE, SIZE))
-        logits, y = (
-            torch.cat(some).unflatten(1, (SIZE, SIZE))
-            for some in zip(*((b.logits_BP, b.y_BP) for b in split.blocks()), strict=True)
-        )
-        return [maps, targets.unflatten(1, (SIZE, SIZE)), logits, y]
+    def tensors(split: CachedSplit) -> list[torch.Tensor]:
+        blocks = list(split.blocks())
+        maps = torch.cat([block.features_BFP for block in blocks]).float().unflatten(2, (SIZE, SIZE))
+        logits, y = (torch.cat([getattr(block, name) for block in blocks]) for name in ("logits_BP", "y_BP"))
+        return [maps, *(t.unflatten(1, (SIZE, SIZE)) for t in (split.targets("std"), logits, y))]
 
     def loss(self, uncertainty: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         squares = (torch.log(uncertainty + 1) - torch.log(target + 1)) ** 2
         return torch.sqrt(squares.mean(dim=(1, 2)) + 1e-12).mean()
 
-    def epoch(self, order: list[list[int]]) -> tuple[float, float]:
+    def epoch(self, order: list[list[int]]) -> float:
         for features, target, _, _ in DataLoader(self.training, batch_sampler=order):
             self.optimizer.zero_grad()
             self.loss(torch.sigmoid(self.head(features))[:, 0], target).backward()
             self.optimizer.step()
-        loss, scores, errors = 0.0, [], []
+        scores, errors = [], []
         with torch.no_grad():
-            for features, target, logits, y in DataLoader(self.validation, batch_size=4):
+            for features, _, logits, y in DataLoader(self.validation, batch_size=4):
                 uncertainty = torch.sigmoid(self.head(features))[:, 0]
-                loss += float(self.loss(uncertainty, target)) * len(y)
                 for k, image in enumerate(y.numpy()):
                     region = plain_region(image > 0, ANCHOR)
                     scores.append(uncertainty[k].numpy()[region])
                     errors.append(((logits[k].numpy() > 0) != (image > 0))[region])
-        return loss / len(self.validation), roc_auc_score(np.concatenate(errors), np.concatenate(scores))
+        return roc_auc_score(np.concatenate(errors), np.concatenate(scores))
 
 
 def main() -> None:
@@ -99,7 +88,7 @@ def main() -> None:
         validation = shards(Path(folder), "validation", VALIDATION)
         task = HeadTask.of(training, validation, gather_region(validation, ANCHOR), settings.target)
         head, optimizer = make_head(FEATURES, settings)
-        plain = Plain(task, settings)
+        plain = Plain(training, validation, settings)
         with torch.no_grad():
             plain.head.weight.copy_(head.layers[0].weight)
             plain.head.bias.copy_(head.layers[0].bias)
@@ -107,10 +96,9 @@ def main() -> None:
         batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
         task = task.prepared(settings.loss)
         ours = fit_epoch(task, settings, head, optimizer, 0)
-        loss, score = plain.epoch(batches)
-        difference = max(abs(ours.score - score), abs(ours.val_loss - loss))
+        difference = abs(ours.score - plain.epoch(batches))
         ours_s, plain_s = seconds(
             lambda: fit_epoch(task, settings, head, optimizer, 0), lambda: plain.epoch(batches), repeats=3
         )
         title = f"one epoch of the head, {TRAINING} + {VALIDATION} samples of {SIZE} px"
-        show(title, ours_s, plain_s, 5, f"AUROC and loss differ by {difference:.0e}")
+        show(title, ours_s, plain_s, 5, f"AUROC differs by {difference:.0e}")

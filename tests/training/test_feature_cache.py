@@ -202,7 +202,7 @@ def test_batches_in_single_precision_with_the_logit_where_there_is_room(cached: 
     split, content = cached.training, whole(cached.training)
     room = torch.empty(3, split.features + 1, split.pixels)
     got = split.gather([len(split) - 1, 0], room)
-    assert got.shape[0] == 2
+    assert len(got) == 2
     for row, index in zip(got, (len(split) - 1, 0), strict=True):
         assert torch.equal(row[:-1], content["features"][index].float())
         assert torch.equal(row[-1], content["logits"][index])

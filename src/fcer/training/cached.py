@@ -1,8 +1,10 @@
 """Reading cached features: shards mapped into memory, from which batches and lists of pixels are gathered.
 
-Shape suffixes: N samples, B samples of a batch, K passes of the teacher, F features, P pixels of an image.
+Shape suffixes: N samples, B samples of a batch, K passes of the teacher, F features, P pixels of an image, Q some
+of them.
 """
 
+import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +21,7 @@ from fcer.core.arrays import FloatArray
 from fcer.core.disagreement import mutual_information, normalized_std, predictive_entropy
 from fcer.errors import FcerError
 
-__all__ = ["TARGETS", "CachedBlock", "CachedSplit"]
+__all__ = ["TARGETS", "THIN", "CachedBlock", "CachedSplit"]
 
 TARGETS: Mapping[str, Callable[[NDArray[np.float64]], FloatArray]] = MappingProxyType(
     {"std": normalized_std, "mutual_information": mutual_information, "entropy": predictive_entropy}
@@ -27,11 +29,18 @@ TARGETS: Mapping[str, Callable[[NDArray[np.float64]], FloatArray]] = MappingProx
 """What the student may be taught, from the passes (K, ...) of its teacher; each from 0 to 1."""
 
 
+THIN = 17
+"""Every so many pixels are enough to follow a loss by; no divisor of an image's side, so that all columns are met."""
+
+_WIDE_BYTES = 1 << 30
+"""Features that take no more in single precision are converted once, not in every epoch."""
+
+
 class CachedBlock(NamedTuple):
     """Consecutive samples as they lie on disk, pixels in a row."""
 
     features_BFP: Tensor
-    """Half precision."""
+    """Half precision, but where `widened`."""
     logits_BP: Tensor
     """Of the backbone."""
     passes_BKP: Tensor
@@ -69,18 +78,40 @@ class CachedSplit:
         """Shard after shard."""
         return iter(self._blocks)
 
-    def gather(self, indices: Sequence[int], out_BFP: Tensor) -> Tensor:
-        """Features of some samples in single precision, written to `out_BFP`; with room for it, then their logits.
+    def widened(self) -> "CachedSplit":
+        """The same with features in single precision, in memory, where they are few enough; else itself."""
+        if len(self) * self.features * self.pixels * 4 > _WIDE_BYTES:
+            return self
+        wide = copy.copy(self)
+        wide._blocks = [block._replace(features_BFP=block.features_BFP.float()) for block in self._blocks]
+        return wide
 
-        Memory that is used again and again costs far less than fresh memory.
+    def gather(self, indices: Sequence[int], room_BFP: Tensor) -> list[Tensor]:
+        """Features (F, P) of some samples in single precision; where the room has one more row, then their logits.
+
+        What has to be converted is written to `room_BFP`: memory that is used again costs far less than fresh memory.
         """
-        for row, index in zip(out_BFP, indices, strict=False):
+        gathered = []
+        for index, room_FP in zip(indices, room_BFP, strict=False):
             shard = int(np.searchsorted(self._starts, index, side="right")) - 1
             block, place = self._blocks[shard], index - int(self._starts[shard])
-            row[: self.features].copy_(block.features_BFP[place])
-            if len(row) > self.features:
-                row[self.features].copy_(block.logits_BP[place])
-        return out_BFP[: len(indices)]
+            features_FP = block.features_BFP[place]
+            if len(room_FP) > len(features_FP):
+                room_FP[-1].copy_(block.logits_BP[place])
+            elif features_FP.dtype == torch.float32:
+                gathered.append(features_FP)
+                continue
+            room_FP[: len(features_FP)].copy_(features_FP)
+            gathered.append(room_FP)
+        return gathered
+
+    def thinned(self) -> Tensor:
+        """Features and below them the logit of every `THIN`th pixel of every sample (N, F + 1, Q)."""
+        parts = [
+            torch.cat([block.features_BFP[..., ::THIN].float(), block.logits_BP[:, None, ::THIN]], dim=1)
+            for block in self._blocks
+        ]
+        return torch.cat(parts)
 
     def targets(self, kind: str) -> Tensor:
         """The teacher's uncertainty (N, P) of every sample, one of `TARGETS`."""

@@ -1,12 +1,12 @@
 """Fitting a student's head on cached features: from seconds to a few minutes, the best epoch kept.
 
-Shape suffixes: N samples, B samples of a batch, P pixels of an image, F features.
+Shape suffixes: N samples, B samples of a batch, P pixels of an image, Q some of them, F features.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from fcer.errors import FcerError
 from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.training.anchor_region import AnchorRegion
 from fcer.training.batches import draw_seed, epoch_batches
-from fcer.training.cached import CachedSplit
+from fcer.training.cached import THIN, CachedSplit
 from fcer.training.head_losses import LOSSES, Loss
 from fcer.training.head_settings import HeadSettings
 from fcer.training.progress import EpochRecord, best_epoch, stalled
@@ -38,23 +38,25 @@ class HeadTask:
     """What a head is fitted on."""
 
     training: CachedSplit
-    validation: CachedSplit
-    region: AnchorRegion
-    """Of the validation split."""
     training_targets: Tensor
     """The teacher's uncertainty (N, P)."""
+    region: AnchorRegion
+    """Of the validation years, where AUROC is measured."""
+    validation: Tensor
+    """A part of all pixels of the validation years, where the loss is measured: features, then logit (N, F + 1, Q)."""
     validation_targets: Tensor
 
     @classmethod
     def of(cls, training: CachedSplit, validation: CachedSplit, region: AnchorRegion, target: str) -> "HeadTask":
         """With the teacher's uncertainty of this kind."""
-        return cls(training, validation, region, training.targets(target), validation.targets(target))
+        thinned_NQ = validation.targets(target)[:, ::THIN].contiguous()
+        return cls(training.widened(), training.targets(target), region, validation.thinned(), thinned_NQ)
 
     def prepared(self, loss: str) -> "HeadTask":
         """With targets as this loss takes them."""
         prepare = LOSSES[loss].prepare
-        targets = prepare(self.training_targets), prepare(self.validation_targets)
-        return HeadTask(self.training, self.validation, self.region, *targets)
+        training, validation = prepare(self.training_targets), prepare(self.validation_targets)
+        return replace(self, training_targets=training, validation_targets=validation)
 
 
 @dataclass(frozen=True)
@@ -157,13 +159,13 @@ def _train_epoch(
     room = _Room(task, settings)
     total = torch.zeros((), dtype=torch.float64)
     for (batch,) in epoch_batches(order, settings.batch_size):
-        inputs_BFP, target_BP = room.gather(task.training, task.training_targets, batch)
+        inputs, target_BP = room.gather(task.training, task.training_targets, batch)
         if settings.hidden:
             head.zero_grad()
-            loss = LOSSES[settings.loss].value(_any(head, inputs_BFP), target_BP)
+            loss = LOSSES[settings.loss].value(_any(head, inputs), target_BP)
             loss.backward()  # type: ignore[no-untyped-call]
         else:
-            loss = _learn_linear(head, LOSSES[settings.loss], inputs_BFP, target_BP, room)
+            loss = _learn_linear(head, LOSSES[settings.loss], inputs, target_BP, room)
         optimizer.step()
         total += loss.detach() * len(batch)
     return float(total) / len(task.training)
@@ -178,7 +180,7 @@ class _Room:
         self._target_BP = torch.empty(B, P)
         self._maps_3BP = torch.empty(3, B, P)
 
-    def gather(self, split: CachedSplit, targets_NP: Tensor, batch: Sequence[int]) -> tuple[Tensor, Tensor]:
+    def gather(self, split: CachedSplit, targets_NP: Tensor, batch: Sequence[int]) -> tuple[list[Tensor], Tensor]:
         """The head's inputs, and what it is to say."""
         for row_P, index in zip(self._target_BP, batch, strict=False):
             row_P.copy_(targets_NP[index])
@@ -189,18 +191,20 @@ class _Room:
         return self._maps_3BP[0, :samples], self._maps_3BP[1:, :samples]
 
 
-def _any(head: UncertaintyHead, inputs_BFP: Tensor) -> Tensor:
-    """The logits (B, P) of any head."""
-    return cast(Tensor, head.layers(inputs_BFP[..., None]))[:, 0, :, 0]
+def _any(head: UncertaintyHead, inputs: Sequence[Tensor]) -> Tensor:
+    """The logits (B, P) of any head, for inputs (F, P) of each sample."""
+    return cast(Tensor, head.layers(torch.stack(list(inputs))[..., None]))[:, 0, :, 0]
 
 
 @torch.no_grad()
-def _learn_linear(head: UncertaintyHead, loss: Loss, inputs_BFP: Tensor, target_BP: Tensor, room: _Room) -> Tensor:
+def _learn_linear(
+    head: UncertaintyHead, loss: Loss, inputs: Sequence[Tensor], target_BP: Tensor, room: _Room
+) -> Tensor:
     """Set the gradients of the paper's head, a linear map, by two products an image; the loss."""
     layer = cast(nn.Conv2d, head.layers[0])
-    value, slope_BP = _linear_loss(layer, loss, inputs_BFP, target_BP, room)
-    gradient_F = torch.zeros(inputs_BFP.shape[1])
-    for inputs_FP, slope_P in zip(inputs_BFP, slope_BP, strict=True):
+    value, slope_BP = _linear_loss(layer, loss, inputs, target_BP, room)
+    gradient_F = torch.zeros(len(inputs[0]))
+    for inputs_FP, slope_P in zip(inputs, slope_BP, strict=True):
         gradient_F.addmv_(inputs_FP, slope_P)
     layer.weight.grad = gradient_F.view_as(layer.weight)
     layer.bias.grad = slope_BP.sum()[None]  # type: ignore[union-attr]  # there is one
@@ -208,12 +212,12 @@ def _learn_linear(head: UncertaintyHead, loss: Loss, inputs_BFP: Tensor, target_
 
 
 def _linear_loss(
-    layer: nn.Conv2d, loss: Loss, inputs_BFP: Tensor, target_BP: Tensor, room: _Room
+    layer: nn.Conv2d, loss: Loss, inputs: Sequence[Tensor], target_BP: Tensor, room: _Room
 ) -> tuple[Tensor, Tensor]:
     """Loss and slope, image by image: torch's products of whole batches are slower with one output."""
-    logits_BP, more_2BP = room.maps(len(inputs_BFP))
+    logits_BP, more_2BP = room.maps(len(inputs))
     weight_F = layer.weight.detach().flatten()
-    for inputs_FP, logits_P in zip(inputs_BFP, logits_BP, strict=True):
+    for inputs_FP, logits_P in zip(inputs, logits_BP, strict=True):
         torch.mv(inputs_FP.t(), weight_F, out=logits_P)
     logits_BP.add_(layer.bias.detach())  # type: ignore[union-attr]  # there is one
     return loss.slope(logits_BP, target_BP, more_2BP), logits_BP
@@ -221,18 +225,12 @@ def _linear_loss(
 
 @torch.no_grad()
 def _validation_loss(task: HeadTask, settings: HeadSettings, head: UncertaintyHead) -> float:
-    room, size = _Room(task, settings), settings.batch_size
-    total = torch.zeros((), dtype=torch.float64)
-    for start in range(0, len(task.validation), size):
-        batch = range(start, min(start + size, len(task.validation)))
-        inputs_BFP, target_BP = room.gather(task.validation, task.validation_targets, batch)
-        if settings.hidden:
-            loss = LOSSES[settings.loss].value(_any(head, inputs_BFP), target_BP)
-        else:
-            layer = cast(nn.Conv2d, head.layers[0])
-            loss, _ = _linear_loss(layer, LOSSES[settings.loss], inputs_BFP, target_BP, room)
-        total += loss * len(batch)
-    return float(total) / len(task.validation)
+    total = 0.0
+    parts = zip(torch.split(task.validation, 64), torch.split(task.validation_targets, 64), strict=True)
+    for inputs_BFQ, target_BQ in parts:
+        logits_BQ = head(inputs_BFQ[:, :-1, :, None], inputs_BFQ[:, -1, :, None])[..., 0]
+        total += float(LOSSES[settings.loss].value(logits_BQ, target_BQ)) * len(target_BQ)
+    return total / len(task.validation)
 
 
 def _bar(settings: HeadSettings, epochs_done: int, show: bool) -> "tqdm[Any]":
