@@ -141,3 +141,15 @@ def test_methods_are_known_and_each_named_once():
     assert resolve(None, {"methods": ["student", "tta"]}).config.methods == ("student", "tta")
     assert "there is no method studnet; choose among student, ensemble" in sentence(methods="studnet")
     assert "name one method at least, and each once" in sentence(methods="student student")
+
+
+def test_no_list_at_all():
+    file = EXPERIMENTS / "demo.yaml"
+    assert resolve(file, {"head_hidden": "none"}).config.head_hidden == ()
+    assert resolve(None, {"head_hidden": ["8", "4"]}).config.head_hidden == (8, 4)
+    assert "name at least one year" in sentence(years="none")
+
+
+def test_passwords_are_not_shown():
+    shown = to_yaml(resolve(None, {"storage": "postgresql://me:s3cret@host:5432/db"}))
+    assert "postgresql://me:***@host:5432/db" in shown and "s3cret" not in shown

@@ -1,5 +1,6 @@
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fcer.files import atomic_path
+from fcer.files import atomic_path, scratch_folder
 
 
 def test_a_block_that_succeeds_replaces_the_file(tmp_path: Path):
@@ -43,7 +44,7 @@ def test_the_umask_decides_who_may_read_it(tmp_path: Path):
 def test_what_a_killed_writer_left_is_swept_and_a_living_one_s_is_not(tmp_path: Path):
     path = tmp_path / "a [1].txt"
     call = (
-        "import sys, time; from pathlib import Path; from fcer.files import atomic_path\n"
+        "import sys, time; from pathlib import Path; from fcer.files import atomic_path, scratch_folder\n"
         "with atomic_path(Path(sys.argv[1])) as partial: print('writing', flush=True); time.sleep(60)"
     )
     writers = [
@@ -59,3 +60,16 @@ def test_what_a_killed_writer_left_is_swept_and_a_living_one_s_is_not(tmp_path: 
     assert len(list(tmp_path.iterdir())) == 2, "the file, and what the living writer writes"
     writers[1].kill()
     writers[1].wait()
+
+
+def test_scratch_is_gone_afterwards_and_what_a_kill_left_is_too(tmp_path: Path):
+    dead = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, text=True)
+    left = tmp_path / f".maps-{socket.gethostname()}-{dead.stdout.strip()}-abc"
+    left.mkdir()
+    (left / "y.npy").write_bytes(b"half")
+    alive = tmp_path / f".maps-{socket.gethostname()}-{os.getppid()}-abc"
+    alive.mkdir()
+    with scratch_folder(tmp_path, "maps") as folder:
+        (folder / "y.npy").write_bytes(b"half")
+        assert not left.exists() and alive.exists()
+    assert list(tmp_path.iterdir()) == [alive]

@@ -2,13 +2,14 @@
 
 import os
 import re
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_path"]
+__all__ = ["atomic_path", "scratch_folder"]
 
 
 @contextmanager
@@ -33,6 +34,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
+    """A hidden folder in `parent` that is gone after the block; what killed processes left of such is removed first."""
+    parent.mkdir(parents=True, exist_ok=True)
+    mark = f".{name}-{socket.gethostname()}-"
+    for left in parent.glob(f"{mark}*"):
+        writer = left.name.removeprefix(mark).partition("-")[0]
+        if writer.isdecimal() and not _alive(int(writer)):
+            shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{mark}{os.getpid()}-", dir=parent) as folder:
+        yield Path(folder)
 
 
 def _mark(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -59,6 +60,9 @@ def to_yaml(resolved: Resolved) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        # The password of an address is nobody's to see
+        return re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", value)
     return str(value) if isinstance(value, Path) else value
 
 
@@ -116,12 +120,13 @@ def _from_text(key: str, text: str | Sequence[str]) -> Any:
     """What a flag's text stands for, in the way YAML would have given it."""
     accepted = kinds(key)
     words = [text] if isinstance(text, str) else list(text)
-    if types.NoneType in accepted and words == ["none"]:
-        return None
+    many = any(typing.get_origin(kind) is tuple for kind in accepted)
+    if words == ["none"] and (many or types.NoneType in accepted):
+        return None if types.NoneType in accepted else []
     if tuple[Path, ...] in accepted:
         # MLflow hands several files over as one word; a file whose name has spaces is one word too
         return [part for word in words for part in ([word] if Path(word).exists() else word.split())]
-    if any(typing.get_origin(kind) is tuple for kind in accepted):
+    if many:
         # `--years 2018 2019`, `--years 2018,2019` and MLflow's one quoted word all mean the same
         parts = [part for word in words for part in word.replace(",", " ").split()]
         if tuple[str, ...] in accepted:

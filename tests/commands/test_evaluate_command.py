@@ -23,7 +23,7 @@ def results(fcer_main, tmp_path: Path) -> Path:
     assert (code, err) == (0, "")
     assert "student > ensemble, AUROC per image: n 14" in out
     assert f"\nwritten to {tmp_path / 'out'}: sweep.csv, segmentation.csv, per_image.csv, tests.json and more\n" in out
-    assert out.endswith("next: fcer report, or make ui to compare the runs\n")
+    assert out.endswith(f"next: fcer report --results {tmp_path / 'out'}, or make ui to compare the runs\n")
     return tmp_path / "out"
 
 

@@ -122,9 +122,31 @@ def test_a_report_from_wherever_the_evaluation_is(source: str, evaluated: Path, 
         assert run.data.tags["fcer.from.evaluation0"] == parent
 
 
+def test_a_run_says_what_was_evaluated_and_nothing_of_what_was_not(runs: pd.DataFrame):
+    parent = runs[runs["tags.mlflow.runName"] == "evaluate"].dropna(axis=1).iloc[0]
+    params = {name.removeprefix("params.") for name in parent.index if name.startswith("params.")}
+    assert params == {"predictions", "reference", "anchor", "radii", "bootstrap", "seed"}
+    assert parent["params.predictions"] == " ".join(map(str, FILES))
+    assert parent["tags.fcer.test"] == "student > ensemble"
+
+
+def test_years_are_not_dropped_from_an_experiment_without_a_word(tmp_path: Path):
+    for files in (FILES, FILES[1:]):
+        done = fcer(tmp_path, "evaluate", "--predictions", *files, "--out", "results", "--bootstrap", "0")
+        assert done.returncode == 0, done.stderr
+    done = fcer(tmp_path, "report", "--experiment", "fcer", "--out", "report")
+    assert done.returncode == 2 and "experiment: years 2019 are in a newer evaluation too" in done.stderr
+    again = fcer(tmp_path, "evaluate", "--predictions", FILES[0], "--out", "results", "--bootstrap", "0")
+    assert again.returncode == 0
+    done = fcer(tmp_path, "report", "--experiment", "fcer", "--out", "report")
+    assert done.returncode == 0, done.stderr
+    assert set(pd.read_csv(tmp_path / "report" / "table1.csv")["year"]) == {"2018", "2019", "mean"}
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        (["--results", "results", "--ablation", "a/r", "b/r"], "ablation: two folders are called r"),
         (["--results", "a", "--experiment", "fcer"], "these are three ways to name evaluations; give one of them"),
         (["--results", "nowhere"], "nowhere: no finished evaluation there; run fcer evaluate --out nowhere"),
         (["--experiment", "other"], "experiment: there is no 'other' at "),

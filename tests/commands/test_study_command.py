@@ -1,5 +1,6 @@
 """`fcer evaluate` and `fcer main` on synthetic fires: members, students, maps, evaluation and report under one run."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pandas as pd
 import pytest
 from study_cases import HEAD, TINY, fcer
 
+from fcer.commands.main import _is_the_papers
 from fcer.data.maps import open_maps
+from fcer.resolve import resolve
 
 QUICK = [*TINY, *HEAD, "--arch", "unet_t1", "--member-epochs", "1", "--bootstrap", "10"]
 DEFAULT = ("student", "ensemble", "entropy", "ensemble_entropy", "ensemble_mi", "random", "boundary_distance")
@@ -110,3 +113,46 @@ def test_bare_evaluate_takes_the_test_year_alone_where_nothing_can_be_distilled(
         assert maps.methods == DEFAULT[1:]
     asked = fcer(tmp_path, "evaluate", *given, "--methods", "student", "ensemble")
     assert asked.returncode == 2 and asked.stderr.count("\n") == 1
+
+
+def test_the_anchor_is_measured_on_validation_years(study: tuple[Path, str], tmp_path: Path):
+    shutil.copytree(study[0] / "work", tmp_path / "work")
+    shutil.copy(study[0] / "mlflow.db", tmp_path)
+    done = fcer(tmp_path, "evaluate", *QUICK, "--anchor", "auto", "--out", "auto")
+    assert done.returncode == 0, done.stderr
+    chosen = re.search(r"student 2021: validation AUROC \S+ within (\S+) px", done.stdout)
+    scored = re.search(r"FCER within (\S+) px .* of fire, the ensemble's mean ASD on the validation years", done.stdout)
+    assert chosen and scored and chosen[1] == scored[1]
+
+
+def test_years_may_share_a_folder_and_another_store_gets_the_student_too(study: tuple[Path, str], tmp_path: Path):
+    shutil.copytree(study[0] / "work", tmp_path / "work", ignore=shutil.ignore_patterns("features"))
+    for year in ("2020", "2021"):
+        done = fcer(tmp_path, "evaluate", *QUICK, "--year", year)
+        assert done.returncode == 0, done.stderr
+        assert "distilled before" in done.stdout and "feature cache" not in done.stdout
+    names = {run.info.run_name for run in runs_of(tmp_path)}
+    assert {"distill 2020", "distill 2021"} <= names, "the store is new and knew of no student"
+    report = fcer(tmp_path, "report", "--out", "report")
+    assert report.returncode == 0, report.stderr
+    assert set(pd.read_csv(tmp_path / "report" / "table1.csv", dtype=str)["year"]) <= {"2021", "mean"}
+    other = fcer(tmp_path, "report", "--year", "2020")
+    assert other.returncode == 2 and "year: work/results holds an evaluation already" in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "is_the_papers"),
+    [
+        ({}, True),
+        ({"year": "all", "workers": "3", "seed": "5"}, True),
+        ({"head_loss": "bce"}, False),
+        ({"freeze": "false"}, False),
+        ({"features": "all"}, False),
+        ({"members": "2"}, False),
+        ({"arch": "unet_t1"}, False),
+    ],
+)
+def test_the_papers_table_stands_beside_the_papers_experiment_only(options: dict[str, str], is_the_papers: bool):
+    paper = Path(__file__).parents[2] / "experiments" / "paper.yaml"
+    assert _is_the_papers(resolve(paper, {"data": "data/wsts", **options}).config) is is_the_papers
+    assert not _is_the_papers(resolve(paper, options).config), "synthetic fires never are"

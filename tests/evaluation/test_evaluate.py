@@ -436,3 +436,17 @@ def test_years_with_different_methods():
 def test_no_maps():
     with pytest.raises(PredictionsError, match="no predicted maps to evaluate; give one file for each year"):
         evaluate([])
+
+
+def test_a_kill_while_writing_leaves_nothing_that_counts_as_finished(results, tmp_path, monkeypatch):
+    results.write(tmp_path)
+    Results.read(tmp_path)
+
+    def killed(*_arguments, **_options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(results.reliability), "to_csv", killed)
+    with pytest.raises(KeyboardInterrupt):
+        results.write(tmp_path)
+    with pytest.raises(PredictionsError, match="no finished evaluation there"):
+        Results.read(tmp_path)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from fcer.config import Config
 from fcer.resolve import Resolved
 
-__all__ = ["COMMANDS", "Argument", "Command", "settings_of"]
+__all__ = ["COMMANDS", "MEMBER_OPTIONS", "SYNTHETIC_OPTIONS", "Argument", "Command", "settings_of"]
 
 
 class Argument(NamedTuple):
@@ -43,10 +43,10 @@ class Command:
         import_module(f"fcer.commands.{self.name}").run(resolved, *given)
 
 
-_SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
+SYNTHETIC_OPTIONS = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 
 _EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
-_TRAINING = (
+MEMBER_OPTIONS = (
     "member_epochs",
     "member_patience",
     "member_lr",
@@ -84,8 +84,8 @@ _STUDY = (
     "normalization",
     "select_by",
     *_HEAD,
-    *_TRAINING,
-    *_SYNTHETIC,
+    *MEMBER_OPTIONS,
+    *SYNTHETIC_OPTIONS,
     "work",
     "workers",
 )
@@ -97,26 +97,26 @@ COMMANDS = {
             "synthesize",
             "make synthetic fires in the dataset's own layout",
             "fcer synthesize --out data/synthetic --years 2018 2019 --fires-per-year 4",
-            ("out", *_SYNTHETIC, "geotiff", "work", "workers"),
+            ("out", *SYNTHETIC_OPTIONS, "geotiff", "work", "workers"),
         ),
         Command(
             "convert",
             "turn the GeoTIFF release into one HDF5 file a fire",
             "fcer convert --source WildfireSpreadTS --out data/wsts",
-            ("source", "out", *_SYNTHETIC, "work", "workers"),
+            ("source", "out", *SYNTHETIC_OPTIONS, "work", "workers"),
         ),
         Command(
             "inspect",
             "say what a dataset holds and what in it is broken",
             "fcer inspect --data data/wsts --crop 128",
-            ("data", "features", "crop", *_SYNTHETIC, "work", "workers"),
+            ("data", "features", "crop", *SYNTHETIC_OPTIONS, "work", "workers"),
             demo=True,
         ),
         Command(
             "train",
             "train the members of a test year's ensemble",
             "fcer train --data data/wsts --year 2021 --arch utae_t5 --checkpoints checkpoints/utae_t5",
-            (*_EXPERIMENT, "fold", *_TRAINING, *_SYNTHETIC, "work", "workers"),
+            (*_EXPERIMENT, "fold", *MEMBER_OPTIONS, *SYNTHETIC_OPTIONS, "work", "workers"),
             demo=True,
         ),
         Command(
@@ -129,8 +129,8 @@ COMMANDS = {
                 "select_by",
                 "anchor",
                 *_HEAD,
-                *_TRAINING,
-                *_SYNTHETIC,
+                *MEMBER_OPTIONS,
+                *SYNTHETIC_OPTIONS,
                 "work",
                 "workers",
             ),
@@ -154,8 +154,8 @@ COMMANDS = {
                 "select_by",
                 "anchor",
                 *_HEAD,
-                *_TRAINING,
-                *_SYNTHETIC,
+                *MEMBER_OPTIONS,
+                *SYNTHETIC_OPTIONS,
                 "work",
                 "workers",
             ),
@@ -205,5 +205,10 @@ def settings_of(config: Config, command: str) -> dict[str, Any]:
 
     Where to work and with how many is not one; nor is where a study is kept, which may hold a password.
     """
-    left_out = ("work", "workers", "storage")
-    return {key: getattr(config, key) for key in COMMANDS[command].options if key not in left_out}
+    kept = [key for key in COMMANDS[command].options if key not in ("work", "workers", "storage")]
+    return {key: _as_typed(getattr(config, key)) for key in kept}
+
+
+def _as_typed(value: Any) -> Any:
+    """Lists as one would type them."""
+    return " ".join(map(str, value)) if isinstance(value, tuple) else value

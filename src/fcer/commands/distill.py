@@ -6,7 +6,7 @@ from fcer.commands.study import ensemble_years, head_settings, member_settings, 
 from fcer.config import Config
 from fcer.models.student_files import head_file
 from fcer.resolve import Resolved, to_yaml
-from fcer.tracking import TrackedRun, tracked_run
+from fcer.tracking import TrackedRun, has_finished_run, tracked_run
 from fcer.training import Distilled, EpochRecord, Teaching, distil
 
 __all__ = ["distill_year", "epoch_rows", "run"]
@@ -30,7 +30,7 @@ def run(resolved: Resolved) -> None:
 def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun, *, nested: bool = False) -> Distilled:
     """The year's student, fitted where it is not there yet; all of it is on disk before it is logged.
 
-    It is logged to `tracked`; with `nested` to a run of its own below, where it was fitted now.
+    It is logged to `tracked`; with `nested` to a run of its own below, unless the store has one of it already.
     """
     fold = ensemble.backbone.fold
     dataset = open_data(config, (*fold.train, *fold.validation))
@@ -47,7 +47,7 @@ def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun, *,
     )
     if not nested:
         _log(tracked, ensemble, teaching, distilled)
-    elif distilled.fitted:
+    elif distilled.fitted or not has_finished_run("fcer.student", distilled.info.key):
         settings = {**settings_of(config, "distill"), "year": ensemble.year}
         with tracked_run(f"distill {ensemble.year}", settings=settings, parent=tracked) as below:
             _log(below, ensemble, teaching, distilled)

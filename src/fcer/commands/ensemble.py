@@ -49,6 +49,6 @@ def year_ensemble(config: Config, year: int, tracked: TrackedRun, *, compare: bo
 
     aps = selection_aps(members, config.select_by, validation)
     backbone = choose_backbone(members, aps)
-    tracked.params({"backbone": backbone.path.name})
+    tracked.params({f"backbone_{year}": backbone.path.name})
     print(f"{year}: {len(members)} members, backbone {backbone.path.name} (median {config.select_by})")
     return YearEnsemble(year, members, backbone, backbone.normalization if config.normalization == "backbone" else None)

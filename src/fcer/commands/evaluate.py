@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fcer.commands import settings_of
@@ -18,6 +19,9 @@ def run(resolved: Resolved) -> None:
     config = resolved.config
     out = config.out or config.work / "results"
     settings = settings_of(config, "evaluate")
+    if config.predictions:
+        # Nothing is known of how these maps came about
+        settings = {key: settings[key] for key in ("predictions", "reference", "anchor", "radii", "bootstrap", "seed")}
     with tracked_run("evaluate", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
         if config.predictions:
             for path in config.predictions:
@@ -27,7 +31,7 @@ def run(resolved: Resolved) -> None:
             evaluate_maps(config, config.predictions, out, tracked)
         else:
             evaluate_years(resolved, out, tracked)
-    print("next: fcer report, or make ui to compare the runs")
+    print(f"next: fcer report --results {out}, or make ui to compare the runs")
 
 
 def evaluate_years(resolved: Resolved, out: Path, tracked: TrackedRun) -> None:
@@ -35,7 +39,9 @@ def evaluate_years(resolved: Resolved, out: Path, tracked: TrackedRun) -> None:
     from fcer.commands.predictions import predict_years  # predicting needs torch, evaluating does not
 
     predicted = predict_years(resolved, out, tracked)
-    evaluate_maps(resolved.config, predicted.files, out, tracked, passes=predicted.passes)
+    evaluate_maps(
+        resolved.config, predicted.files, out, tracked, passes=predicted.passes, anchor_px=predicted.anchor_px
+    )
 
 
 def evaluate_maps(
@@ -45,16 +51,24 @@ def evaluate_maps(
     tracked: TrackedRun,
     *,
     passes: Mapping[str, int] | None = None,
+    anchor_px: float | None = None,
 ) -> None:
-    """Evaluate predicted maps of some years; the results are on disk before they are logged."""
+    """Evaluate predicted maps of some years; the results are on disk before they are logged.
+
+    `anchor_px` is what `auto` means where validation years have told; else it is the ASD of the maps themselves.
+    """
+    told = config.anchor == "auto" and anchor_px is not None
     results = evaluate_files(
         files,
         reference=config.reference,
-        anchor=config.anchor,
+        anchor=anchor_px if told and anchor_px is not None else config.anchor,
         radii=config.radii,
         bootstrap=config.bootstrap,
         seed=config.seed,
     )
+    if told:
+        origin = "the ensemble's mean ASD on the validation years"
+        results = replace(results, settings=replace(results.settings, anchor_from=origin))
     results.write(out)
     print(results.summary())
     print(f"\nwritten to {out}: sweep.csv, segmentation.csv, per_image.csv, tests.json and more")

@@ -2,25 +2,19 @@
 
 from dataclasses import replace
 
-from fcer.commands import settings_of
+from fcer.commands import COMMANDS, MEMBER_OPTIONS, SYNTHETIC_OPTIONS, settings_of
 from fcer.commands.evaluate import evaluate_years
 from fcer.commands.report import report_study
-from fcer.config import Config
+from fcer.config import Config, fields
 from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import tracked_run
 
 __all__ = ["run"]
 
-_PAPER = {
-    "arch": "utae_t5",
-    "members": 3,
-    "split": "wsts",
-    "width": 1.0,
-    "crop": 128,
-    "anchor": 4.0,
-    "normalization": "backbone",
-    "select_by": "file_ap",
-}
+_PAPER = {"normalization": "backbone", "select_by": "file_ap"}
+"""Where the paper's settings differ from the defaults."""
+_FREE = {"data", "checkpoints", "year", "device", "work", "workers", "seed"} | {*SYNTHETIC_OPTIONS, *MEMBER_OPTIONS}
+"""Settings that say where and how the work is done, or that released members and real data do not depend on."""
 
 
 def run(resolved: Resolved) -> None:
@@ -43,5 +37,6 @@ def run(resolved: Resolved) -> None:
 
 
 def _is_the_papers(config: Config) -> bool:
-    """Whether the paper's own table belongs beside ours."""
-    return config.data is not None and all(getattr(config, key) == value for key, value in _PAPER.items())
+    """Whether the paper's own table belongs beside ours: every setting that changes numbers is the paper's."""
+    expected = {key: fields()[key].default for key in COMMANDS["distill"].options if key not in _FREE} | _PAPER
+    return config.data is not None and all(getattr(config, key) == value for key, value in expected.items())

@@ -31,12 +31,19 @@ class Predicted:
 
     files: list[Path]
     passes: dict[str, int]
+    anchors_px: list[float]
+    """At which the students of the years were chosen."""
+
+    @property
+    def anchor_px(self) -> float | None:
+        """Their mean; none without a student."""
+        return sum(self.anchors_px) / len(self.anchors_px) if self.anchors_px else None
 
 
 def predict_years(resolved: Resolved, out: Path, tracked: TrackedRun) -> Predicted:
     """Write `predictions_YEAR.npz` for each test year; what is there, of the same inputs, stays."""
     config = resolved.config
-    predicted = Predicted([], {})
+    predicted = Predicted([], {}, [])
     for year in test_years(config):
         ensemble = year_ensemble(config, year, tracked)
         student = _student(resolved, ensemble, tracked)
@@ -46,6 +53,7 @@ def predict_years(resolved: Resolved, out: Path, tracked: TrackedRun) -> Predict
         methods = [name for name in config.methods if name != "student" or student]
         if student:
             tracked.link_tagged({f"student{year}": ("fcer.student", student.head.key)})
+            predicted.anchors_px.append(student.head.anchor_px)
         path = out / f"predictions_{year}.npz"
         _predict_year(config, year, predictors, methods, path, tracked)
         predicted.files.append(path)
@@ -95,6 +103,8 @@ def _key(config: Config, fingerprint: str, predictors: Predictors, methods: Sequ
         "code": __version__,
         "data": fingerprint,
         "members": [member.digest for member in predictors.members],
+        "folds": [member.slot.label for member in predictors.members],
+        "features": list(predictors.backbone.features),
         "backbone": predictors.backbone.digest,
         "student": student and student.head.key,
         "shared": None if shared is None else [list(shared.mean), list(shared.std)],

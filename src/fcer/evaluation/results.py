@@ -108,12 +108,19 @@ class Results:
     def write(self, directory: Path | str) -> None:
         """Write every table as CSV, the tests and the settings as JSON; each file whole or not at all."""
         directory = Path(directory)
+        # where that file is, all others are of the same evaluation: what is there of another counts no longer
+        (directory / "evaluation.json").unlink(missing_ok=True)
         for name in _TABLES:
             with atomic_path(directory / f"{name}.csv") as path:
                 getattr(self, name).to_csv(path, index=False)
         _write_json(directory / "tests.json", [_plain(row) for row in self.tests.to_dict("records")])
         # last: where this file is, all of them are
         _write_json(directory / "evaluation.json", asdict(self.settings))
+
+    @staticmethod
+    def files(directory: Path | str) -> list[Path]:
+        """What `write` writes."""
+        return [Path(directory) / name for name in (*(f"{t}.csv" for t in _TABLES), "tests.json", "evaluation.json")]
 
     @classmethod
     def read(cls, directory: Path | str) -> "Results":

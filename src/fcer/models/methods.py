@@ -3,7 +3,6 @@
 Shape suffixes: K passes, B samples, H height, W width.
 """
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +21,7 @@ from fcer.data.maps import PredictedMaps, write_maps
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.errors import ConfigError
+from fcer.files import scratch_folder
 from fcer.models.backbones import Backbone
 from fcer.models.ensemble import BATCH, Batch, RawSample, pass_through, sample_labels, standardise
 from fcer.models.members import Member
@@ -211,13 +211,12 @@ def write_method_maps(path: Path, predictors: Predictors, samples: Samples, year
         _ = predictors.with_dropout  # a backbone without is refused before anything is predicted
     if samples.crop is None:
         raise ValueError("maps of one file have one size: samples need a crop")
-    path.parent.mkdir(parents=True, exist_ok=True)
     shape = (len(samples), samples.crop, samples.crop)
     names = [f"{name}_{kind}" for name in methods for kind in ("prob", "unc")]
-    with tempfile.TemporaryDirectory(prefix=".maps-", dir=path.parent) as folder:
+    with scratch_folder(path.parent, "maps") as folder:
         arrays = {
             name: np.lib.format.open_memmap(
-                Path(folder) / f"{name}.npy", "w+", np.uint8 if name == "y" else np.float32, shape
+                folder / f"{name}.npy", "w+", np.uint8 if name == "y" else np.float32, shape
             )
             for name in ("y", *names)
         }

@@ -90,13 +90,17 @@ def make_figures(
     if len(results.sensitivity):
         figures.append(sensitivity(results, style))
     if sets:
-        figures.append(ablation_figure(sets, looks(list(dict.fromkeys([*methods, *others])))))
+        figures.append(
+            ablation_figure({"this study": results, **sets}, looks(list(dict.fromkeys([*methods, *others]))))
+        )
     if maps:
         cases = read_cases(results, maps)
         if cases:
             figures.append(map_figure(cases, results))
         else:
             notes.append("maps are left out, since no image has both errors and right pixels at the anchor")
+    else:
+        notes.append("maps are left out, since no predicted maps lie beside the results")
     return figures, notes
 
 

@@ -1,9 +1,18 @@
 """Runs in MLflow. Only this package imports mlflow; computing never waits for it or depends on it."""
 
-from fcer.tracking.fetch import fetch_results
+from fcer.tracking.fetch import fetch_results, has_finished_run
 from fcer.tracking.live import count
 from fcer.tracking.replay import find_journals, log_later
 from fcer.tracking.results import log_results
 from fcer.tracking.runs import TrackedRun, tracked_run
 
-__all__ = ["TrackedRun", "count", "fetch_results", "find_journals", "log_later", "log_results", "tracked_run"]
+__all__ = [
+    "TrackedRun",
+    "count",
+    "fetch_results",
+    "find_journals",
+    "has_finished_run",
+    "log_later",
+    "log_results",
+    "tracked_run",
+]

@@ -10,7 +10,7 @@ from mlflow.exceptions import MlflowException
 from fcer.errors import ConfigError, FcerError
 from fcer.tracking.server import prepare_client, tracking_uri
 
-__all__ = ["fetch_results"]
+__all__ = ["fetch_results", "has_finished_run"]
 
 
 def fetch_results(out: Path, *, runs: Sequence[str] = (), experiment: str | None = None) -> list[Path]:
@@ -29,22 +29,48 @@ def fetch_results(out: Path, *, runs: Sequence[str] = (), experiment: str | None
 
 
 def _latest(client: mlflow.MlflowClient, experiment: str) -> list[Run]:
-    """The newest finished evaluations, as many as it takes for each year to be in one."""
+    """The newest finished evaluations of the newest one's kind, as many as it takes for each year to be in one."""
     found = client.get_experiment_by_name(experiment)
     if found is None:
         known = ", ".join(one.name for one in client.search_experiments())
         raise ConfigError(f"experiment: there is no {experiment!r} at {tracking_uri()}; there are {known}")
     wanted = "attributes.status = 'FINISHED' and tags.`fcer.years` != ''"
+    runs = client.search_runs([found.experiment_id], wanted, order_by=["attributes.start_time DESC"])
+    if not runs:
+        raise ConfigError(f"experiment: {experiment!r} holds no finished evaluation; run fcer evaluate first")
     chosen: list[Run] = []
     seen: set[str] = set()
-    for run in client.search_runs([found.experiment_id], wanted, order_by=["attributes.start_time DESC"]):
+    for run in runs:
         years = set(run.data.tags["fcer.years"].split())
-        if not years & seen:
-            chosen.append(run)
-            seen |= years
-    if not chosen:
-        raise ConfigError(f"experiment: {experiment!r} holds no finished evaluation; run fcer evaluate first")
+        if _kind(run) != _kind(runs[0]) or years <= seen:
+            continue
+        if years & seen:
+            named = " ".join(one.info.run_id for one in (*chosen, run))
+            raise ConfigError(
+                f"experiment: years {' '.join(sorted(years & seen))} are in a newer evaluation too, others of the same "
+                f"run are not; say which to join with --runs, of {named}"
+            )
+        chosen.append(run)
+        seen |= years
     return chosen
+
+
+def _kind(run: Run) -> dict[str, str]:
+    """What evaluations must share to be years of one study; the test year and its backbone are each one's own."""
+    own = ("year", "backbone_", "predictions", "mlflow.")
+    return {key: value for key, value in run.data.params.items() if not key.startswith(own)}
+
+
+def has_finished_run(tag: str, value: str) -> bool:
+    """Whether some finished run of the store carries this tag; a store that does not answer has none."""
+    prepare_client()
+    client = mlflow.MlflowClient()
+    try:
+        experiments = [one.experiment_id for one in client.search_experiments()]
+        wanted = f"attributes.status = 'FINISHED' and tags.`{tag}` = '{value}'"
+        return bool(client.search_runs(experiments, wanted, max_results=1))
+    except MlflowException:
+        return False
 
 
 def _download(client: mlflow.MlflowClient, run_id: str, out: Path) -> Path:

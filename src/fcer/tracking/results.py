@@ -24,10 +24,12 @@ def log_results(
 
     Over several years, one more for each method has the mean. `passes` says what a method costs.
     """
-    for path in sorted(folder.glob("*.csv")) + sorted(folder.glob("*.json")):
+    for path in results.files(folder):
         tracked.file(path, "results")
     tracked.tags({"fcer.years": " ".join(map(str, results.settings.years))})
     tracked.metrics(_tests(results.tests))
+    for a, b in results.tests[["a", "b"]].head(1).to_numpy().tolist():
+        tracked.tags({"fcer.test": f"{a} > {b}"})
     tracked.metrics({"anchor/px": results.settings.anchor_px})
     several = len(results.settings.years) > 1
     tables = [(name, getattr(results, name)) for name in ("sweep", "anchor", "segmentation")]

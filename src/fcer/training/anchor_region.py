@@ -30,10 +30,14 @@ class AnchorRegion(NamedTuple):
 
     def auroc(self, head: UncertaintyHead) -> float:
         """How well the head's uncertainty ranks the backbone's errors above what it has right."""
-        with torch.no_grad():
-            features_BFHW, logits_BHW = self.inputs_FP[None, :-1, :, None], self.inputs_FP[None, -1, :, None]
-            uncertainty_P = head(features_BFHW, logits_BHW).sigmoid().flatten().numpy()
-        return float(auroc(rank_counts(self.error_P, uncertainty_P)))
+        return float(auroc(rank_counts(self.error_P, self.uncertainty(head))))
+
+    @torch.no_grad()
+    def uncertainty(self, head: UncertaintyHead) -> NDArray[np.float32]:
+        """What the head says of each pixel, from 0 to 1."""
+        features_BFHW, logits_BHW = self.inputs_FP[None, :-1, :, None], self.inputs_FP[None, -1, :, None]
+        uncertainty_P: NDArray[np.float32] = head(features_BFHW, logits_BHW).sigmoid().flatten().numpy()
+        return uncertainty_P
 
 
 def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:

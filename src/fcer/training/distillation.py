@@ -18,7 +18,7 @@ from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.student import UncertaintyHead
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.training.anchor_region import gather_region, mean_asd
-from fcer.training.feature_cache import FeatureCache, Teaching, cache_features
+from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import fit_jointly
@@ -41,7 +41,6 @@ class Distilled:
     info: HeadInfo
     records: list[EpochRecord]
     """Every epoch; `score` is the validation AUROC near fire."""
-    cache: Path
     fitted: bool
     """False where the student was there already."""
 
@@ -65,21 +64,18 @@ def distil(
         cache: folder of feature caches.
         students: folder of students.
         joint: train the backbone along, in this way; none: it stays as it is.
-        on_epoch: called with each epoch's record, also where the student was there already.
+        on_epoch: called with each epoch's record while it is fitted.
     """
-    cached = cache_features(teaching, cache)
+    # A student that is there needs no cache, unless its anchor has to be measured on one
+    cached = cache_features(teaching, cache) if anchor == "auto" else None
     anchor_px = settle_anchor(anchor, cached)
-    key = _key(cached, settings, anchor_px, joint)
-    folder = (
-        students
-        / f"{teaching.backbone.backbone.spec.arch}-{'-'.join(map(str, teaching.backbone.fold.test))}-{key[:12]}"
-    )
+    key = _key(teaching, settings, anchor_px, joint)
+    years = "-".join(map(str, teaching.backbone.fold.test))
+    folder = students / f"{teaching.backbone.backbone.spec.arch}-{years}-{key[:12]}"
     if head_file(folder).exists():
-        records = read_history(folder)
-        for record in records if on_epoch else ():
-            on_epoch(record)  # type: ignore[misc]  # there is one
-        return Distilled(folder, read_head_info(folder), records, cached.folder, fitted=False)
+        return Distilled(folder, read_head_info(folder), read_history(folder), fitted=False)
 
+    cached = cached or cache_features(teaching, cache)
     resume = (folder / "fit.resume", key)
     region = gather_region(cached.validation, anchor_px)
     if joint is None:
@@ -94,12 +90,16 @@ def distil(
     info = _info(teaching, settings, head, records, anchor_px, key, frozen=joint is None)
     _write(folder, backbone, backbone_info, head, info, records)
     resume[0].unlink(missing_ok=True)
-    return Distilled(folder, read_head_info(folder), records, cached.folder, fitted=True)
+    return Distilled(folder, read_head_info(folder), records, fitted=True)
 
 
-def settle_anchor(anchor: float | str, cached: FeatureCache) -> float:
-    """The anchor in px; `auto` is the ensemble's mean ASD on the validation years."""
-    return mean_asd(cached.validation) if anchor == "auto" else radius_in_pixels(anchor)
+def settle_anchor(anchor: float | str, cached: FeatureCache | None) -> float:
+    """The anchor in px; `auto` is the ensemble's mean ASD on the validation years, which takes a cache to tell."""
+    if anchor != "auto":
+        return radius_in_pixels(anchor)
+    if cached is None:
+        raise ValueError("auto takes a cache")
+    return mean_asd(cached.validation)
 
 
 def read_history(folder: Path) -> list[EpochRecord]:
@@ -107,10 +107,10 @@ def read_history(folder: Path) -> list[EpochRecord]:
     return [EpochRecord(**record) for record in json.loads((folder / "history.json").read_text())]
 
 
-def _key(cached: FeatureCache, settings: HeadSettings, anchor_px: float, joint: MemberSettings | None) -> str:
+def _key(teaching: Teaching, settings: HeadSettings, anchor_px: float, joint: MemberSettings | None) -> str:
     decided_by = {
         "schema": _SCHEMA,
-        "cache": cached.key,
+        "cache": cache_key(teaching),
         "head": asdict(settings),
         "anchor_px": anchor_px,
         "joint": None if joint is None else joint.deciding(),

@@ -20,6 +20,7 @@ class EpochRecord(NamedTuple):
     train_loss: float
     """Mean over the epoch's pixels, each under the weights of its own step."""
     val_loss: float
+    """On the validation years; a head's on a fixed part of their pixels."""
     score: float
     """On the validation years, the higher the better: a member's AP, a student's AUROC near fire."""
     lr: float
