@@ -116,8 +116,8 @@ class CachedSplit:
     def targets(self, kind: str) -> Tensor:
         """The teacher's uncertainty (N, P) of every sample, one of `TARGETS`."""
         measure = TARGETS[kind]
-        parts = [measure(block.passes_BKP.transpose(0, 1).double().numpy()) for block in self._blocks]
-        return torch.from_numpy(np.concatenate(parts).astype(np.float32))
+        passes = (block.passes_BKP.transpose(0, 1).double().numpy() for block in self._blocks)
+        return torch.from_numpy(np.concatenate([measure(some).astype(np.float32) for some in passes]))
 
 
 def _map(path: Path) -> CachedBlock:
