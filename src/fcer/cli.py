@@ -138,7 +138,8 @@ def _add_options(parser: argparse.ArgumentParser, keys: Sequence[str]) -> None:
             parser.add_argument(flag, nargs="?", const="true", metavar="true|false", help=help_text(key))
             continue
         many = next((typing.get_args(kind)[0] for kind in accepted if typing.get_origin(kind) is tuple), None)
-        metavar = {int: "N", str: "NAME", Path: "PATH"}.get(many or accepted[0], "X")
+        choices = fields()[key].metadata["choices"]
+        metavar = "|".join(choices) or {int: "N", str: "NAME", Path: "PATH"}.get(many or accepted[0], "X")
         parser.add_argument(flag, nargs="+" if many else None, metavar=metavar, help=help_text(key))
 
 
