@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "fcer"
 LAYERS = [
-    {"checks", "errors", "files", "parallel"},
+    {"checks", "errors", "files", "parallel", "processes"},
     {"config"},
     {"resolve"},
     {"core"},

@@ -25,6 +25,7 @@ from optuna.trial import TrialState
 
 from fcer.cli import main
 from fcer.data.synthetic import Recipe, synthesize
+from fcer.models.student_files import read_head_info
 from fcer.resolve import resolve
 from postgres_server import has_postgres, postgres_server
 
@@ -149,7 +150,11 @@ def test_every_trial_is_a_run_below_the_one_of_the_study(studied: tuple[Path, st
                 assert run.data.metrics[metric] == pytest.approx(float(row[column]))
     best = max((row for row in rows if row["state"] == "complete"), key=lambda row: float(row["auroc"]))
     assert parent.data.metrics["best/trial"] == int(best["number"])
-    assert parent.data.metrics["best/val_auroc"] == pytest.approx(float(best["auroc"]), abs=1e-6), "the refit head's"
+    assert parent.data.metrics["best/val_auroc"] == pytest.approx(float(best["auroc"]))
+    assert "val/auroc" not in parent.data.metrics, "no curve of one fit among those of others"
+    refit = below[f"refit trial {best['number']}"]
+    assert refit.data.metrics["best/val_auroc"] == pytest.approx(float(best["auroc"]), abs=1e-6)
+    assert refit.data.params["head_lr"] == best["head_lr"] and "fcer.student" in refit.data.tags
     assert parent.data.metrics["paper/val_auroc"] == pytest.approx(float(rows[0]["auroc"]))
     assert parent.data.tags["fcer.best.head_lr"] == best["head_lr"]
     assert any(name.startswith("importance/") for name in parent.data.metrics)
@@ -162,15 +167,17 @@ def test_the_best_head_is_refitted_and_its_settings_are_a_configuration(
     studied: tuple[Path, str, list[str], list[str]],
 ):
     folder, *_ = studied
-    (student,) = (folder / "work" / "students").iterdir()
-    assert (student / "history.json").exists()
-    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
-    assert [version.version for version in client.search_model_versions("name = 'fcer-student'")] in (["1"], [1])
     best = resolve(folder / "work" / "studies" / "head" / "best.yaml").config
     rows = [row for row in table(folder, "head") if row["state"] == "complete"]
     chosen = max(rows, key=lambda row: float(row["auroc"]))
     assert (best.head_lr, best.head_target) == (float(chosen["head_lr"]), chosen["head_target"])
     assert (best.data, best.crop, best.head_epochs, best.anchor) == (Path("data"), 32, 60, "auto")
+    refit = runs_of(folder, "head")[1][f"refit trial {chosen['number']}"]
+    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    (version,) = client.search_model_versions(f"name = 'fcer-student' and run_id = '{refit.info.run_id}'")
+    students = (folder / "work" / "students").iterdir()
+    (student,) = [path for path in students if read_head_info(path).key == version.tags["key"]]
+    assert (student / "history.json").exists()
 
 
 def test_no_password_is_kept_anywhere(studied: tuple[Path, str, list[str], list[str]]):
@@ -182,6 +189,38 @@ def test_no_password_is_kept_anywhere(studied: tuple[Path, str, list[str], list[
         assert not path.is_file() or PASSWORD.encode() not in path.read_bytes(), path
     parent, _ = runs_of(folder, "head")
     assert parent.data.params["storage"].startswith("postgresql://postgres:***@127.0.0.1:")
+
+
+def test_a_study_that_is_extended_registers_its_new_best(studied: tuple[Path, str, list[str], list[str]]):
+    folder, *_ = studied
+    (folder / "rates.yaml").write_text("head_lr: {categorical: [0.001, 0.1, 1.0]}")
+    arguments = ["--study", "extended", "--space", "rates.yaml", "--sampler", "grid", "--pruner", "none"]
+    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    for trials in ("1", "3"):
+        code, out, err = search(folder, *arguments, "--trials", trials)
+        assert code == 0, err
+        assert "validation AUROC" in out
+    parent, below = runs_of(folder, "extended")
+    best = int(parent.data.metrics["best/trial"])
+    assert best > 0, "or nothing new is to be registered"
+    keys = []
+    for number in (0, best):
+        run = below[f"refit trial {number}"]
+        (version,) = client.search_model_versions(f"run_id = '{run.info.run_id}'")
+        assert version.tags["key"] == run.data.tags["fcer.student"]
+        keys.append(version.tags["key"])
+    assert keys[0] != keys[1]
+    assert client.get_model_version_by_alias("fcer-student", "champion") is not None
+
+
+def test_the_best_is_told_where_the_papers_setting_failed(studied: tuple[Path, str, list[str], list[str]]):
+    folder, *_ = studied
+    (folder / "slow.yaml").write_text("head_lr: {categorical: [0.001, 0.0000001]}")
+    arguments = ["--study", "unpapered", "--space", "slow.yaml", "--sampler", "grid", "--head-weight-decay", "1000000"]
+    code, out, err = search(folder, *arguments, "--trials", "2")
+    assert code == 0, err
+    assert [row["state"] for row in table(folder, "unpapered")] == ["fail", "complete"]
+    assert "best of 2 trials: trial 1, validation AUROC 0." in out and "the paper's setting has no score\n" in out
 
 
 def wait_for(what: Callable[[], Any], process: subprocess.Popen[bytes]) -> Any:
@@ -203,7 +242,7 @@ def test_killed_and_started_again_it_accounts_for_every_trial(studied: tuple[Pat
     url = f"sqlite:///{folder}/work/studies.db"
 
     def two_at_work() -> list[int]:
-        if not (folder / "work" / "studies.db").exists() or not optuna.get_all_study_names(url):
+        if not (folder / "work" / "studies.db").exists() or "killed" not in optuna.get_all_study_names(url):
             return []
         trials = optuna.load_study(study_name="killed", storage=url).get_trials(states=(TrialState.RUNNING,))
         workers = {trial.user_attrs["worker"][1] for trial in trials if "worker" in trial.user_attrs}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import optuna
 
-from fcer.search.liveness import this_worker
+from fcer.processes import this_process
 from fcer.search.queue import TrialQueue
 from fcer.search.samplers import make_sampler
 from fcer.search.space import read_space
@@ -19,10 +19,10 @@ def main() -> None:
     place, space = parse_place(url, Path("unused")), read_space(Path(file))
     storage = open_storage(place)
     open_study(storage, place, "small", objective="auroc", space=space.text())
-    seeded = make_sampler(sampler, this_worker().pid)
+    seeded = make_sampler(sampler, this_process().pid)
     study = optuna.load_study(study_name="small", storage=storage, sampler=seeded)
     queue = TrialQueue(study, place, space, int(trials), grid=sampler == "grid")
-    while trial := queue.claim(this_worker()):
+    while trial := queue.claim(this_process()):
         lr = space.suggest(trial)["head_lr"]
         print(trial.number, flush=True)
         time.sleep(float(seconds))

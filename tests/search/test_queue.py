@@ -13,7 +13,8 @@ import pytest
 from optuna.trial import TrialState
 from search_cases import small_space
 
-from fcer.search.liveness import BEAT, WORKER, Watch, this_worker
+from fcer.processes import this_process
+from fcer.search.liveness import BEAT, WORKER, Watch
 from fcer.search.queue import TrialQueue, study_size
 from fcer.search.samplers import make_sampler
 from fcer.search.space import Space, read_space
@@ -74,7 +75,7 @@ def test_a_larger_number_goes_on_and_a_smaller_one_adds_nothing(tmp_path: Path):
     study = begin(place, space)
     for asked, there in ((3, 3), (5, 5), (2, 5)):
         queue = TrialQueue(study, place, space, asked)
-        while trial := queue.claim(this_worker()):
+        while trial := queue.claim(this_process()):
             space.suggest(trial)
             study.tell(trial, 0.5)
         assert progress_of(study.get_trials()).done == there
@@ -87,7 +88,7 @@ def test_every_sampler_draws_from_the_space(sampler: str, objective: str, tmp_pa
     study = open_study(open_storage(place), place, "small", objective=objective, space=space.text())
     study.sampler = make_sampler(sampler, 0)
     queue = TrialQueue(study, place, space, 14)
-    while trial := queue.claim(this_worker()):
+    while trial := queue.claim(this_process()):
         settings = space.settings(space.suggest(trial))
         study.tell(trial, [settings["head_lr"]] * len(study.directions))
     tried = [space.settings(trial.params) for trial in study.get_trials()]
@@ -114,7 +115,7 @@ def test_what_failed_by_itself_counts_and_is_not_tried_again(tmp_path: Path):
     place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
     study = begin(place, space)
     queue = TrialQueue(study, place, space, 2)
-    while trial := queue.claim(this_worker()):
+    while trial := queue.claim(this_process()):
         trial.set_user_attr(FAILURE, "the loss is no longer finite")
         study.tell(trial, state=TrialState.FAIL)
     assert progress_of(study.get_trials()) == (0, 0, 2, 0)
@@ -123,7 +124,7 @@ def test_what_failed_by_itself_counts_and_is_not_tried_again(tmp_path: Path):
 def test_a_trial_that_loses_its_process_again_and_again_is_given_up(tmp_path: Path):
     place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
     study = begin(place, space)
-    gone = this_worker()._replace(pid=2**22 + 1)
+    gone = this_process()._replace(pid=2**22 + 1)
     queue = TrialQueue(study, place, space, 1)
     for _ in range(4):
         assert queue.claim(gone) is not None
@@ -137,7 +138,7 @@ def test_a_trial_that_loses_its_process_again_and_again_is_given_up(tmp_path: Pa
 def test_a_process_elsewhere_is_dead_when_it_falls_silent(tmp_path: Path):
     place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
     study = begin(place, space)
-    trial = TrialQueue(study, place, space, 1).claim(this_worker()._replace(host="elsewhere"))
+    trial = TrialQueue(study, place, space, 1).claim(this_process()._replace(host="elsewhere"))
     assert trial is not None
     watch = Watch(silence=0.0)
     for beat in (1, 2, 3):
@@ -152,5 +153,5 @@ def test_a_claim_that_was_cut_short_is_nobodys(tmp_path: Path):
     study = begin(place, space)
     study.ask()
     assert WORKER not in study.get_trials()[0].user_attrs
-    trial = TrialQueue(study, place, space, 1).claim(this_worker())
+    trial = TrialQueue(study, place, space, 1).claim(this_process())
     assert trial is not None and trial.number > 0

@@ -63,6 +63,11 @@ def test_a_grid_has_each_combination_once_and_the_paper_first(tmp_path: Path):
     assert len(points) == 3 * (2 + 1) == len({tuple(point.items()) for point in points})
 
 
+def test_a_grid_of_decimal_steps_meets_the_papers_value_once(tmp_path: Path):
+    space = space_of(tmp_path, "head_momentum: {float: [0.0, 0.9], step: 0.3}")
+    assert [point["head_momentum"] for point in space.grid()] == [0.9, 0.0, 0.3, 0.6]
+
+
 BAD = {
     "head_lr: {float: [0.1, 0.01]}": "head_lr: the range from 0.1 to 0.01 is empty; give the smaller number first",
     "head_lr: {float: [0.1, 0.1]}": "head_lr: the range from 0.1 to 0.1 is empty; give the smaller number first",

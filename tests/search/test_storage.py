@@ -11,6 +11,7 @@ import pytest
 from fcer.errors import ConfigError, FcerError
 from fcer.search.storage import locked, open_storage, parse_place
 from fcer.search.study import agree, begin_session, open_study
+from postgres_server import postgres_server
 
 
 def test_sqlite_of_its_own_is_the_default(tmp_path: Path):
@@ -87,6 +88,28 @@ def test_a_killed_process_lets_go_of_the_lock(tmp_path: Path):
     waiting.start()
     waiting.join(timeout=60)
     assert not waiting.is_alive()
+
+
+def test_studies_of_one_server_do_not_wait_for_each_other(tmp_path: Path):
+    done: list[str] = []
+
+    def take(study: str) -> threading.Thread:
+        def claim() -> None:
+            with locked(place, "claim", study):
+                done.append(study)
+
+        waiting = threading.Thread(target=claim, daemon=True)
+        waiting.start()
+        return waiting
+
+    with postgres_server() as url:
+        place = parse_place(url, tmp_path)
+        with locked(place, "claim", "mine"):
+            same = take("mine")
+            take("other").join(timeout=60)
+            assert done == ["other"]
+        same.join(timeout=60)
+        assert done == ["other", "mine"]
 
 
 def test_a_study_that_asks_for_something_else_is_refused(tmp_path: Path):

@@ -7,13 +7,16 @@ from pathlib import Path
 import numpy as np
 import optuna
 import pytest
+import torch
 from optuna.trial import TrialState
+from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 from search_cases import SIDE, make_job, small_space, write_cache
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fcer.core.disagreement import normalized_std
 from fcer.core.regions import fire_region
+from fcer.errors import FcerError
 from fcer.search.board import Board
 from fcer.search.crew import Worker, run_crew
 from fcer.search.liveness import BEAT, beating
@@ -66,6 +69,24 @@ def test_scores_are_those_of_the_best_epoch_near_fire(target: str, cache: Path, 
     assert scores.auroc == pytest.approx(roc_auc_score(error[near], uncertainty[near]), abs=1e-6)
     assert scores.auprc == pytest.approx(average_precision_score(error[near], uncertainty[near]), abs=1e-6)
     assert scores.fidelity == pytest.approx(spearmanr(teacher[near], uncertainty[near]).statistic, abs=1e-6)
+
+
+def test_targets_share_the_training_features_in_memory(trials: HeadTrials):
+    for target in ("std", "entropy"):
+        trials.fit(HeadSettings(epochs=1, target=target), ignore)
+    tasks = [trials._tasks[target] for target in ("std", "entropy")]
+    places = {block.features_BFP.data_ptr() for task in tasks for block in task.training.blocks()}
+    assert len(places) == len(list(tasks[0].training.blocks()))
+    assert all(block.features_BFP.dtype == torch.float32 for block in tasks[0].training.blocks())
+
+
+def test_a_teacher_that_says_the_same_everywhere_is_refused(tmp_path: Path):
+    folder = write_cache(tmp_path / "features")
+    shard = folder / "validation-00000.safetensors"
+    arrays = load_file(shard)
+    save_file({**arrays, "passes": torch.full_like(arrays["passes"], 0.5)}, shard)
+    with pytest.raises(FcerError, match=r"^teacher: its uncertainty is the same everywhere near fire.*; train members"):
+        HeadTrials(open_cache(folder), ANCHOR).fit(HeadSettings(epochs=1), ignore)
 
 
 @pytest.fixture

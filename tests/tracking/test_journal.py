@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcer.errors import FcerWarning, InputError
+from fcer.processes import Process, this_process
 from fcer.tracking.journal import FILE, Entry, Journal, is_complete, read_journal
-from fcer.tracking.processes import Process, is_alive, this_process
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9)
 DATA = st.dictionaries(st.text(max_size=9), SCALARS | st.lists(st.lists(SCALARS, max_size=3), max_size=3), max_size=3)
@@ -98,10 +98,17 @@ def test_a_folder_is_named_by_time_and_command(tmp_path: Path):
 
 def test_who_is_alive():
     me = this_process()
-    now = time.time()
-    assert is_alive(me, now)
-    assert not is_alive(me._replace(started=me.started - 3600), now), "the number was given to another process"
-    assert not is_alive(me._replace(pid=2**22 + 1), now)
-    assert is_alive(Process("elsewhere", 1, 0.0), now - 3600), "it cannot be asked, and was heard of"
-    assert not is_alive(Process("elsewhere", 1, 0.0), now - 2 * 24 * 3600)
-    assert me.pid == os.getpid()
+    assert me.pid == os.getpid() and me.is_here() and me.is_alive()
+    assert not me._replace(started=me.started - 3600).is_alive(), "the number was given to another process"
+    assert not me._replace(pid=2**22 + 1).is_alive()
+    assert not me._replace(host="elsewhere").is_here()
+
+
+def test_a_journal_of_another_machine_is_alive_while_it_is_heard_of(tmp_path: Path):
+    journal = Journal.create(tmp_path, "train", "")
+    assert journal.alive
+    journal.process = Process("elsewhere", 1, 0.0)
+    for hours, alive in ((1, True), (48, False)):
+        then = time.time() - hours * 3600
+        os.utime(journal.folder / FILE, (then, then))
+        assert journal.alive == alive, "it cannot be asked"

@@ -11,14 +11,17 @@ from types import ModuleType
 
 import mlflow
 import pytest
-from mlflow_server import family
+from mlflow.store.artifact.artifact_repository_registry import _artifact_repository_registry
+from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
 import fcer
 from fcer.errors import FcerError, FcerWarning
 from fcer.tracking import tracked_run
 from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
+from fcer.tracking.live import LiveLog
 from fcer.tracking.provenance import code_version
 from fcer.tracking.replay import end_killed_runs
+from mlflow_server import family
 
 
 def journals(work: Path) -> list[Path]:
@@ -157,7 +160,9 @@ def test_what_a_kill_left_running_is_ended_by_the_next_run(store: str, tmp_path:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     with (
-        pytest.warns(FcerWarning, match=rf"{folder.name} was killed with train, member fold 0 open: ended as KILLED$"),
+        pytest.warns(
+            FcerWarning, match=rf"{folder.name} was killed with train, member fold 0 open: what no .* is KILLED$"
+        ),
         tracked_run("second", settings={}, work=tmp_path),
     ):
         pass
@@ -165,14 +170,80 @@ def test_what_a_kill_left_running_is_ended_by_the_next_run(store: str, tmp_path:
     assert is_complete(folder)
 
 
+def kill(journal: Journal) -> None:
+    """Let its process be one that is no more."""
+    path = journal.folder / FILE
+    first, rest = path.read_text().split("\n", 1)
+    path.write_text(first.replace(f", {os.getpid()}, ", f", {2**22 + 1}, ") + "\n" + rest)
+
+
 def killed_journal(runs: Path, uri: str) -> Journal:
     """One whose process is no more, with a run that the store knows nothing of."""
     journal = Journal.create(runs, "train", uri)
     journal.add(None, "start", {"name": "train", "attach": None, "parent": None, "experiment": "fcer"})
-    path = journal.folder / FILE
-    first, rest = path.read_text().split("\n", 1)
-    path.write_text(first.replace(f", {os.getpid()}, ", f", {2**22 + 1}, ") + "\n" + rest)
+    kill(journal)
     return journal
+
+
+def test_a_killed_run_that_is_gone_on_with_is_not_ended(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    client = mlflow.MlflowClient(store)
+    dead = Journal.create(tmp_path / "runs", "search", store)
+    dead_log = LiveLog(dead)
+    start = {"attach": None, "parent": None, "experiment": "fcer", "experiment_id": None, "tags": {}}
+    top = dead_log.must_start({**start, "name": "search"})
+    trial = dead_log.add(None, "start", {**start, "name": "trial 0", "parent": dead.reference(top.run)})
+    run_id, trial_id = dead.run_ids[top.run], dead.run_ids[trial.run]
+    kill(dead)
+    monkeypatch.setenv("MLFLOW_RUN_ID", run_id)
+    with (
+        pytest.warns(FcerWarning, match=r"was killed with search, trial 0 open: what no other command goes on with is"),
+        tracked_run("search", settings={}, work=tmp_path) as run,
+    ):
+        assert run.id == run_id and client.get_run(run_id).info.status == "RUNNING"
+        assert client.get_run(trial_id).info.status == "KILLED"
+        assert is_complete(dead.folder)
+    assert client.get_run(run_id).info.status == "FINISHED"
+
+
+def test_a_run_that_was_deleted_is_not_gone_on_with(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    client = mlflow.MlflowClient(store)
+    with tracked_run("search", settings={}, work=tmp_path) as first:
+        pass
+    client.delete_run(first.id)
+    monkeypatch.setenv("MLFLOW_RUN_ID", first.id)
+    with tracked_run("search", settings={"trials": 5}, work=tmp_path) as second:
+        pass
+    assert second.id != first.id
+    told = client.get_run(second.id)
+    assert (told.info.status, told.data.params) == ("FINISHED", {"trials": "5"})
+
+
+class _OwnError(Exception):
+    """As libraries of artifact stores have them: of no family that others know."""
+
+
+class _BrokenStore(LocalArtifactRepository):
+    def __init__(self, artifact_uri: str, *_given: object, **_options: object) -> None:
+        super().__init__("unused")
+
+    def log_artifact(self, local_file: str, artifact_path: str | None = None) -> None:
+        raise _OwnError("no credentials\nfor the bucket")
+
+
+def test_an_artifact_store_with_errors_of_its_own_ends_nothing(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setitem(_artifact_repository_registry._registry, "broken", _BrokenStore)
+    mlflow.MlflowClient(store).create_experiment("in a bucket", "broken://bucket/artifacts")
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "in a bucket")
+    computed = False
+    with (
+        pytest.raises(FcerError, match=r"^the results are complete on disk, but .* \(no credentials for the bucket\)"),
+        pytest.warns(FcerWarning, match=r"does not answer \(no credentials for the bucket\); going on"),
+        tracked_run("train", settings={}, work=tmp_path),
+    ):
+        computed = True
+    assert computed
 
 
 def test_what_cannot_be_ended_is_told_once(store: str, tmp_path: Path):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fcer.errors import FcerError
+from fcer.errors import FcerError, InputError
 from fcer.resolve import Resolved
 from fcer.tracking import count, find_journals, log_later
 
@@ -12,7 +12,7 @@ __all__ = ["run"]
 def run(resolved: Resolved, folder: Path) -> None:
     """Log what is left of the journal in `folder`, or of every journal in it; a bare name is one in WORK/runs."""
     if not folder.exists():
-        folder = resolved.config.work / "runs" / folder
+        folder = _in_work(folder, resolved.config.work / "runs")
     refused: list[str] = []
     quiet = True
     for journal in find_journals(folder):
@@ -27,3 +27,9 @@ def run(resolved: Resolved, folder: Path) -> None:
         raise FcerError(f"{count(len(refused))} could not be logged, the first being {refused[0]}")
     if quiet:
         print(f"nothing left to log in {folder}")
+
+
+def _in_work(folder: Path, runs: Path) -> Path:
+    if not (runs / folder).exists():
+        raise InputError(f"{folder}: there is no such folder, nor is it one in {runs}; name the folder of a journal")
+    return runs / folder

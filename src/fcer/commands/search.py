@@ -76,7 +76,7 @@ def run(resolved: Resolved) -> None:
         agree(study, place, {"cache": cached.key, "anchor_px": anchor_px, "head": fixed})
         _run_trials(config, study, place, space, cached, anchor_px, tracked)
         # One command finishes the study; others that worked on it wait and find it finished
-        with locked(place, "finish"):
+        with locked(place, "finish", config.study):
             _finish(config, study, space, ensemble, tracked)
 
 
@@ -233,22 +233,30 @@ def _finish(config: Config, study: Study, space: Space, ensemble: YearEnsemble, 
     tracked.metrics({f"trials/{name}": count for name, count in progress._asdict().items()})
     tracked.metrics({f"importance/{name}": share for name, share in importances(study).items()})
     tracked.tags({f"fcer.best.{name}": str(value) for name, value in settings.items()})
-    tracked.metrics({"best/trial": best.number})
+    tracked.metrics({"best/trial": best.number, "best/val_auroc": best.values[0]})
+    against = "the paper's setting has no score"
     if paper:
         gained = best.values[0] - paper.values[0]
         tracked.metrics({"paper/val_auroc": paper.values[0], "gain/val_auroc": gained})
-        print(
-            f"best of {progress.done} trials: trial {best.number}, validation AUROC {best.values[0]:.4f}, "
-            f"{gained:+.4f} against the paper's setting ({paper.values[0]:.4f})"
-        )
+        against = f"{gained:+.4f} against the paper's setting ({paper.values[0]:.4f})"
+    print(f"best of {progress.done} trials: trial {best.number}, validation AUROC {best.values[0]:.4f}, {against}")
     if study.user_attrs.get(_REFITTED) == best.number:
         print("the best head was refitted and registered before")
     else:
-        # As many threads as the trial had: the head is then the trial's to the last bit
-        with torch_threads(threads_each(config.workers)):
-            distill_year(replace(config, **settings), ensemble, tracked)
+        _refit(replace(config, **settings), best.number, ensemble, tracked)
         study.set_user_attr(_REFITTED, best.number)
     print(f"next: fcer evaluate --config {_folder(config) / 'best.yaml'}")
+
+
+def _refit(config: Config, number: int, ensemble: YearEnsemble, tracked: TrackedRun) -> None:
+    """Fit a trial's head once more, in a run of its own: the study's would mix the curves of several bests."""
+    settings = {"trial": number, "study": config.study, **settings_of(config, "distill")}
+    # As many threads as the trial had: the head is then the trial's to the last bit
+    with (
+        tracked_run(f"refit trial {number}", settings=settings, parent=tracked) as below,
+        torch_threads(threads_each(config.workers)),
+    ):
+        distill_year(config, ensemble, below)
 
 
 def _folder(config: Config) -> Path:

@@ -76,7 +76,8 @@ class Dimension:
             raise ConfigError(f"{self.name}: a grid needs a step or a list of choices; give one, or another --sampler")
         for k in range(round((self.high - self.low) / step) + 1):
             value = self.low + k * step
-            yield int(value) if self.kind == "int" else value
+            # Without the noise of the sum, or the paper's 0.9 would stand beside another 0.9
+            yield int(value) if self.kind == "int" else float(f"{value:.12g}")
 
 
 def stored(choice: Any) -> Value:

@@ -1,19 +1,17 @@
 """Whether the process that runs a trial still lives: asked on this machine, listened for on others."""
 
-import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 import optuna
-import psutil  # type: ignore[import-untyped]
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial
 
-__all__ = ["BEAT", "WORKER", "Watch", "WorkerId", "beating", "this_worker"]
+from fcer.processes import Process
+
+__all__ = ["BEAT", "WORKER", "Watch", "beating"]
 
 WORKER, BEAT = "worker", "beat"
 """What a trial tells of the process that runs it: which it is, and a number that grows while it lives."""
@@ -21,34 +19,6 @@ WORKER, BEAT = "worker", "beat"
 SECONDS_A_BEAT = 10.0
 SILENCE = 90.0
 """Seconds without a beat after which a process of another machine counts as dead."""
-_CLOCK_STEP = 60.0
-"""Seconds by which a machine's clock may be set while a process runs; its start is told by that clock."""
-
-
-class WorkerId(NamedTuple):
-    """A process, told apart from a later one of the same number by its start."""
-
-    host: str
-    pid: int
-    started: float
-
-    def is_here(self) -> bool:
-        """Whether it runs, or ran, on this machine."""
-        return self.host == socket.gethostname()
-
-    def is_alive(self) -> bool:
-        """Whether it runs; can only be asked on its own machine."""
-        try:
-            same = psutil.Process(self.pid)
-            is_it = abs(same.create_time() - self.started) < _CLOCK_STEP
-            return bool(is_it and same.status() != psutil.STATUS_ZOMBIE)
-        except psutil.NoSuchProcess:
-            return False
-
-
-def this_worker() -> WorkerId:
-    """The process that asks."""
-    return WorkerId(socket.gethostname(), os.getpid(), psutil.Process().create_time())
 
 
 @contextmanager
@@ -85,7 +55,7 @@ class Watch:
         """Whether nobody runs this running trial any more. To be asked while no process can claim a trial."""
         if WORKER not in trial.user_attrs:
             return True  # killed while it claimed the trial
-        worker = WorkerId(*trial.user_attrs[WORKER])
+        worker = Process(*trial.user_attrs[WORKER])
         if worker.is_here():
             return not worker.is_alive()
         beat, now = trial.user_attrs.get(BEAT, 0), time.monotonic()

@@ -8,7 +8,8 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from fcer.search.liveness import WORKER, Watch, WorkerId
+from fcer.processes import Process
+from fcer.search.liveness import WORKER, Watch
 from fcer.search.space import Space
 from fcer.search.storage import Place, locked
 from fcer.search.study import MOST_RETRIES, PAPER, RETRIES, RETRY_OF, counts
@@ -37,13 +38,13 @@ class TrialQueue:
         self._grid = grid
         self._watch = Watch()
 
-    def claim(self, worker: WorkerId) -> optuna.Trial | None:
+    def claim(self, worker: Process) -> optuna.Trial | None:
         """The next trial, which is then this worker's; none once all are over.
 
         Where all are taken it waits for the others: one of them may be killed, and its trial is to be done again.
         """
         while True:
-            with locked(self._place, "claim"):
+            with locked(self._place, "claim", self._study.study_name):
                 trials = self._alive_trials()
                 taken = [trial for trial in trials if trial.state is not TrialState.WAITING]
                 if len(taken) < self._size:
@@ -57,7 +58,7 @@ class TrialQueue:
 
     def requeue_dead(self) -> None:
         """Fail the trials whose process was killed, and queue them again."""
-        with locked(self._place, "claim"):
+        with locked(self._place, "claim", self._study.study_name):
             self._alive_trials()
 
     def _alive_trials(self) -> list[FrozenTrial]:

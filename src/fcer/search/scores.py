@@ -14,7 +14,7 @@ from fcer.core.disagreement import normalized_std
 from fcer.core.ranking import auprc, auroc, rank_counts
 from fcer.core.regions import fire_region
 from fcer.errors import FcerError
-from fcer.training.anchor_region import AnchorRegion, gather_region
+from fcer.training.anchor_region import gather_region
 from fcer.training.cached import CachedSplit
 from fcer.training.feature_cache import FeatureCache
 from fcer.training.head import FittedHead, HeadTask, fit_head
@@ -41,32 +41,32 @@ class HeadTrials:
     """All that trials share: what is cached, and the pixels near fire."""
 
     def __init__(self, cached: FeatureCache, anchor_px: float) -> None:
-        self._cached = cached
+        self._training = cached.training.widened()  # once: every target's task shares it
+        self._validation = cached.validation
         self._region = gather_region(cached.validation, anchor_px)
         self._teacher_ranks_P = _ranks(_teacher_uncertainty(cached.validation, anchor_px))
         self._tasks: dict[str, HeadTask] = {}
 
     def fit(self, settings: HeadSettings, on_epoch: Callable[[EpochRecord], None]) -> Scores:
         """Fit one head and score it; `on_epoch` may raise to stop it."""
+        if np.ptp(self._teacher_ranks_P) == 0:
+            raise FcerError(
+                "teacher: its uncertainty is the same everywhere near fire, so that nothing can be compared with it; "
+                "train members that differ, or choose another --anchor"
+            )
         target = settings.target
         if target not in self._tasks:
-            self._tasks[target] = HeadTask.of(self._cached.training, self._cached.validation, self._region, target)
+            self._tasks[target] = HeadTask.of(self._training, self._validation, self._region, target)
         fitted = fit_head(self._tasks[target], settings, on_epoch=on_epoch, bar=False)
         return self._score(fitted)
 
     def _score(self, fitted: FittedHead) -> Scores:
-        uncertainty_P = _uncertainty(self._region, fitted)
+        uncertainty_P = self._region.uncertainty(fitted.head)
         if np.ptp(uncertainty_P) == 0:
             raise FcerError("head: its uncertainty is the same everywhere near fire; try a lower --head-lr")
         counts = rank_counts(self._region.error_P, uncertainty_P)
         fidelity = float(np.corrcoef(_ranks(uncertainty_P), self._teacher_ranks_P)[0, 1])
         return Scores(float(auroc(counts)), float(auprc(counts)), fidelity, fitted.best_epoch)
-
-
-def _uncertainty(region: AnchorRegion, fitted: FittedHead) -> NDArray[np.float32]:
-    features_BFHW, logits_BHW = region.inputs_FP[None, :-1, :, None], region.inputs_FP[None, -1, :, None]
-    uncertainty: NDArray[np.float32] = fitted.head(features_BFHW, logits_BHW).detach().sigmoid().flatten().numpy()
-    return uncertainty
 
 
 def _teacher_uncertainty(split: CachedSplit, anchor_px: float) -> FloatArray:

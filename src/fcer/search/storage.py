@@ -98,15 +98,15 @@ def _open_database(place: Place) -> BaseStorage:
 
 
 @contextmanager
-def locked(place: Place, purpose: str) -> Iterator[None]:
-    """Let one process at a time do this; a process that is killed lets go."""
+def locked(place: Place, purpose: str, study: str = "") -> Iterator[None]:
+    """Let one process at a time do this; a process that is killed lets go. On a server each study has its own lock."""
     if place.file is not None:
         with Path(f"{place.file}.{purpose}.lock").open("a") as file:
             _lock(file)
             yield
         return
     engine = sqlalchemy.create_engine(place.url, poolclass=sqlalchemy.NullPool)
-    key = int.from_bytes(hashlib.sha256(f"fcer {purpose}".encode()).digest()[:8], "big", signed=True)
+    key = int.from_bytes(hashlib.sha256(f"fcer {purpose} {study}".encode()).digest()[:8], "big", signed=True)
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
         yield

@@ -73,7 +73,7 @@ class Progress(NamedTuple):
 def open_study(storage: BaseStorage, place: Place, name: str, *, objective: str, space: str) -> Study:
     """The study of this name, begun now if it is not there yet; one that asks for something else is refused."""
     directions = [StudyDirection.MAXIMIZE] * len(OBJECTIVES[objective])
-    with locked(place, "claim"):
+    with locked(place, "claim", name):
         study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
         if study.get_trials(deepcopy=False) and f"{_IDENTITY}space" not in study.user_attrs:
             raise ConfigError(f"study: `{name}` in {place.shown} is not of fcer search; name another --study")
@@ -83,7 +83,7 @@ def open_study(storage: BaseStorage, place: Place, name: str, *, objective: str,
 
 def agree(study: Study, place: Place, identity: Mapping[str, Any]) -> None:
     """Make sure that this process works on the same as all others of the study; the first one settles it."""
-    with locked(place, "claim"):
+    with locked(place, "claim", study.study_name):
         _agree(study, place, identity)
 
 
@@ -99,7 +99,7 @@ def _agree(study: Study, place: Place, identity: Mapping[str, Any]) -> None:
 
 def begin_session(study: Study, place: Place) -> int:
     """Count the commands that have worked on the study: each has random numbers of its own."""
-    with locked(place, "claim"):
+    with locked(place, "claim", study.study_name):
         session = int(study.user_attrs.get("sessions", 0))
         study.set_user_attr("sessions", session + 1)
     return session

@@ -16,7 +16,8 @@ from tqdm import tqdm
 
 from fcer.errors import FcerError
 from fcer.parallel import end_with_parent
-from fcer.search.liveness import beating, this_worker
+from fcer.processes import this_process
+from fcer.search.liveness import beating
 from fcer.search.queue import TrialQueue
 from fcer.search.samplers import REPORT_EVERY, draw_sampler_seed, make_pruner, make_sampler
 from fcer.search.scores import HeadTrials, Scores
@@ -86,7 +87,7 @@ def work(job: Job, index: int, channel: Connection) -> None:
         pruner=make_pruner(job.pruner),
     )
     queue = TrialQueue(study, job.place, job.space, job.trials, grid=job.sampler == "grid")
-    trials, me = HeadTrials(open_cache(job.cache), job.anchor_px), this_worker()
+    trials, me = HeadTrials(open_cache(job.cache), job.anchor_px), this_process()
     while trial := queue.claim(me):
         with beating(trial):
             params = job.space.suggest(trial)

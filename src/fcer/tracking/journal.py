@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcer.errors import FcerWarning, InputError
-from fcer.tracking.processes import Process, is_alive, this_process
+from fcer.processes import Process, this_process
 
 __all__ = ["FILE", "Entry", "Journal", "is_complete", "read_journal"]
 
 FILE = "journal.jsonl"
 _COMPLETE = '{"complete": true}\n'
+_SILENT_ELSEWHERE = 24 * 3600.0
+"""Seconds without a line after which a process of another machine counts as dead: it cannot be asked."""
 
 
 class Entry(NamedTuple):
@@ -79,7 +81,9 @@ class Journal:
     @property
     def alive(self) -> bool:
         """Whether a process may still write to it."""
-        return self.process is not None and is_alive(self.process, (self.folder / FILE).stat().st_mtime)
+        if self.process is None or self.process.is_here():
+            return self.process is not None and self.process.is_alive()
+        return time.time() - (self.folder / FILE).stat().st_mtime < _SILENT_ELSEWHERE
 
     def claim(self) -> None:
         """Write from here on as this process. A line that a kill cut short is cut off: it never happened."""

@@ -82,7 +82,9 @@ def _end_killed(folder: Path) -> None:
     journal.release()
     left = f"; {count(len(journal.pending))} left: fcer log {folder}" if journal.pending else ""
     warnings.warn(
-        f"{folder.name} was killed with {names} open: ended as KILLED{trouble}{left}", FcerWarning, stacklevel=2
+        f"{folder.name} was killed with {names} open: what no other command goes on with is KILLED{trouble}{left}",
+        FcerWarning,
+        stacklevel=2,
     )
 
 

@@ -3,6 +3,7 @@
 An entry may reach MLflow twice, where only the answer was lost: the second time changes nothing there.
 """
 
+import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 import mlflow
 from mlflow.data.meta_dataset import MetaDataset
 from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
-from mlflow.entities import DatasetInput, InputTag, Metric, Param, RunTag
+from mlflow.entities import DatasetInput, InputTag, LifecycleStage, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID
 
@@ -96,7 +97,7 @@ class Sender:
             case "text":
                 client.log_text(run_id, data["text"], data["name"])
             case "file":
-                _check_unchanged(Path(data["path"]), data["state"])
+                self._check_unchanged(Path(data["path"]), data["state"])
                 client.log_artifact(run_id, data["path"], data["folder"])
             case "dataset":
                 client.log_inputs(run_id, [_dataset(**data)])
@@ -105,7 +106,10 @@ class Sender:
 
                 log_student(run_id, Path(data["folder"]), data["metrics"])
             case "end":
-                client.set_terminated(run_id, data["status"], entry.at)
+                # A later command may have attached to the run since: then it is that one's to end
+                own = self._journal.reference(entry.run)
+                if client.get_run(run_id).data.tags.get(_JOURNAL_TAG, own) == own:
+                    client.set_terminated(run_id, data["status"], entry.at)
             case _:
                 raise RefusedError(f"{entry.op} is unknown to this version of fcer")
 
@@ -113,7 +117,9 @@ class Sender:
         """MLflow's id of the run that begins: of one that is there already, or of a new one."""
         data, client = entry.data, self._client
         mark = {_JOURNAL_TAG: self._journal.reference(entry.run)}
-        if data["attach"] and self._get(data["attach"]):
+        there = self._get(data["attach"]) if data["attach"] else None
+        # One that was deleted in the UI takes nothing any more
+        if there and there.info.lifecycle_stage == LifecycleStage.ACTIVE:
             client.update_run(data["attach"], status="RUNNING", name=data["name"])
             client.log_batch(data["attach"], tags=[RunTag(key, value) for key, value in mark.items()])
             return str(data["attach"])
@@ -129,6 +135,13 @@ class Sender:
             if found:
                 return str(found[0].info.run_id)
         return str(client.create_run(experiment, entry.at, tags, data["name"]).info.run_id)
+
+    def _check_unchanged(self, path: Path, state: str) -> None:
+        remedy = f"remove {self._journal.folder} if that run no longer matters"
+        if not path.exists():
+            raise RefusedError(f"{path} is gone; put it back where it was, or {remedy}")
+        if file_state(path) != state:
+            raise RefusedError(f"{path} holds something else by now, written by another run; {remedy}")
 
     def _get(self, run_id: str) -> Any:
         try:
@@ -161,17 +174,20 @@ class Sender:
 
 @contextmanager
 def _told_apart() -> Iterator[None]:
-    """What MLflow raises, as one of our two errors with a short reason."""
+    """Whatever sending raises, as one of our two errors with a short reason."""
     outside = sys.exception()
     try:
         yield
+    except (RefusedError, UnreachableError):
+        raise
     except MlflowException as error:
         if error.error_code in _REFUSALS:
             raise RefusedError(_short(error)) from error
         raise UnreachableError(_short(_root(error, outside))) from error
     except FcerError as error:
         raise RefusedError(_short(error)) from error
-    except OSError as error:  # requests' errors are of this family too
+    except Exception as error:
+        # Broad on purpose: each kind of artifact store has errors of its own, and a lost log must never end computing
         raise UnreachableError(_short(_root(error, outside))) from error
 
 
@@ -189,16 +205,12 @@ def _short(error: BaseException) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def file_state(path: Path) -> list[int]:
-    """What tells whether a file was written anew: size and time. Of a folder nothing is told."""
-    return [path.stat().st_size, path.stat().st_mtime_ns] if path.is_file() else []
-
-
-def _check_unchanged(path: Path, state: list[int]) -> None:
-    if not path.exists():
-        raise RefusedError(f"{path} is gone; put it back where it was")
-    if file_state(path) != state:
-        raise RefusedError(f"{path} has been written anew since, by another run")
+def file_state(path: Path) -> str:
+    """What tells whether a file holds the same as before: a hash of its content. Of a folder nothing is told."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

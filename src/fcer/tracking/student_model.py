@@ -16,7 +16,7 @@ from mlflow.types.schema import Schema, TensorSpec
 
 import fcer
 from fcer.models.raw_days import needed_channels
-from fcer.models.student_files import LoadedStudent, load_student
+from fcer.models.student_files import LoadedStudent, load_student, read_head_info
 
 __all__ = ["CHAMPION", "REGISTERED", "log_student"]
 
@@ -28,10 +28,22 @@ _PACKAGES = ("mlflow", "torch", "numpy", "safetensors", "scipy", "tqdm")
 
 
 def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None:
-    """Log the student in `folder` to the run and register it; a run whose student is registered is left as it is."""
+    """Log the student in `folder` to the run and register it, once; where there is no `champion`, it becomes that."""
     client = mlflow.MlflowClient()
-    if client.search_model_versions(f"run_id = '{run_id}'"):
-        return
+    registered = _find(client, run_id, read_head_info(folder).key) or _log_and_register(client, run_id, folder, metrics)
+    if CHAMPION not in client.get_registered_model(REGISTERED).aliases:
+        client.set_registered_model_alias(REGISTERED, CHAMPION, registered.version)
+
+
+def _find(client: mlflow.MlflowClient, run_id: str, key: str) -> ModelVersion | None:
+    """The version that a run has of a student: where only the answer was lost, it is there."""
+    versions = client.search_model_versions(f"name = '{REGISTERED}' and run_id = '{run_id}'")
+    return next((version for version in versions if version.tags.get("key") == key), None)
+
+
+def _log_and_register(
+    client: mlflow.MlflowClient, run_id: str, folder: Path, metrics: Mapping[str, float]
+) -> ModelVersion:
     loaded = load_student(folder)
     with warnings.catch_warnings():
         # The signature is ours: an example that MLflow would derive one from is not needed
@@ -39,10 +51,7 @@ def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None
         info = _log_model(run_id, folder, loaded)
     for name, value in metrics.items():
         client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
-    registered = _register(client, info, run_id)
-    said = {**_metadata(loaded), **{name: str(value) for name, value in metrics.items()}}
-    for name, text in said.items():
-        client.set_model_version_tag(REGISTERED, registered.version, name, text)
+    return _register(client, info, run_id, {**_metadata(loaded), **{k: str(value) for k, value in metrics.items()}})
 
 
 def _log_model(run_id: str, folder: Path, loaded: LoadedStudent) -> ModelInfo:
@@ -85,7 +94,7 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
     }
 
 
-def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str) -> ModelVersion:
+def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str, tags: Mapping[str, str]) -> ModelVersion:
     try:
         client.create_registered_model(
             REGISTERED, description="Next-day fire probability and its uncertainty in one pass"
@@ -93,7 +102,5 @@ def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str) -> Mo
     except MlflowException as error:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
-    registered = client.create_model_version(REGISTERED, logged.model_uri, run_id, model_id=logged.model_id)
-    if CHAMPION not in client.get_registered_model(REGISTERED).aliases:
-        client.set_registered_model_alias(REGISTERED, CHAMPION, registered.version)
-    return registered
+    # With its tags in one call: a version without them could not be told from another student's
+    return client.create_model_version(REGISTERED, logged.model_uri, run_id, dict(tags), model_id=logged.model_id)
