@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import mlflow
 import pytest
-from mlflow_server import Server, family, runs_of
 
 from fcer.commands import log
 from fcer.errors import FcerError, FcerWarning
 from fcer.resolve import resolve
 from fcer.tracking import TrackedRun, tracked_run
+from mlflow_server import Server, family, runs_of
 
 
 def command(folder: Path, in_the_middle: Callable[[], None], ids: list[str]) -> None:
