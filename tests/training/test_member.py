@@ -48,7 +48,7 @@ def test_the_checkpoint_says_what_it_is(tiny, path):
     assert info.code_version == fcer.__version__
     assert info.training_key == training_key(tiny, FOLD, QUICK)
     assert [record.epoch for record in result.records] == [1, 2, 3]
-    assert info.val_ap == max(record.val_ap for record in result.records)
+    assert info.val_ap == max(record.score for record in result.records)
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
     # the AP in the header is that of the weights beside it
