@@ -57,16 +57,16 @@ def evaluate_maps(
 
     `anchor_px` is what `auto` means where validation years have told; else it is the ASD of the maps themselves.
     """
-    told = config.anchor == "auto" and anchor_px is not None
+    anchor = anchor_px if config.anchor == "auto" and anchor_px is not None else config.anchor
     results = evaluate_files(
         files,
         reference=config.reference,
-        anchor=anchor_px if told and anchor_px is not None else config.anchor,
+        anchor=anchor,
         radii=config.radii,
         bootstrap=config.bootstrap,
         seed=config.seed,
     )
-    if told:
+    if anchor != config.anchor:
         origin = "the ensemble's mean ASD on the validation years"
         results = replace(results, settings=replace(results.settings, anchor_from=origin))
     results.write(out)
