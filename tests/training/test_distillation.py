@@ -11,11 +11,13 @@ from teaching_cases import make_teaching
 from training_cases import QUICK as MEMBER
 from training_cases import same_weights, untimed
 
+from fcer.core.ranking import auroc_score
+from fcer.core.regions import fire_region
 from fcer.data.dataset import Dataset
 from fcer.models import load_checkpoint
 from fcer.models.members import Member
 from fcer.models.student_files import backbone_file, head_file, load_student
-from fcer.training import HeadSettings, Teaching, distil, joint
+from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
 from fcer.training.feature_cache import FeatureCache
 from fcer.training.progress import EpochRecord
 
@@ -27,6 +29,18 @@ JOINT = dataclasses.replace(MEMBER, epochs=3, patience=3)
 def folders(cached: FeatureCache, tmp_path: Path) -> dict[str, Path]:
     """The session's cache, and students of a test's own."""
     return {"cache": cached.folder.parent, "students": tmp_path / "students"}
+
+
+def score_of_maps(teaching: Teaching, made: Distilled) -> float:
+    """AUROC near fire on the validation years, from whole maps in single precision."""
+    loaded = load_student(made.folder)
+    errors, scores = [], []
+    for x, y in teaching.validation(loaded.normalization):
+        prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
+        near = fire_region(y, made.info.anchor_px)
+        errors.append(((prob > 0.5) != y)[near])
+        scores.append(unc[near])
+    return auroc_score(np.concatenate(errors), np.concatenate(scores))
 
 
 def kill_after(epoch: int):
@@ -64,18 +78,8 @@ def test_a_frozen_backbone_is_the_members_bit_by_bit(teaching: Teaching, folders
 
 def test_the_students_maps_have_the_validation_score_it_claims(teaching: Teaching, folders: dict[str, Path]):
     """From files to score by another way than cached half-precision features."""
-    from fcer.core.ranking import auroc_score
-    from fcer.core.regions import fire_region
-
     made = distil(teaching, HEAD, anchor=2.5, **folders)
-    loaded = load_student(made.folder)
-    errors, scores = [], []
-    for x, y in teaching.validation(loaded.normalization):
-        prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
-        near = fire_region(y, 2.5)
-        errors.append(((prob > 0.5) != y)[near])
-        scores.append(unc[near])
-    assert auroc_score(np.concatenate(errors), np.concatenate(scores)) == pytest.approx(made.info.val_auroc, abs=1e-3)
+    assert score_of_maps(teaching, made) == pytest.approx(made.info.val_auroc, abs=1e-3)
 
 
 def test_the_second_time_it_is_taken_as_it_is(teaching: Teaching, folders: dict[str, Path]):
@@ -132,18 +136,8 @@ def test_trained_along_the_backbone_changes_and_the_best_epoch_is_kept(teaching:
 
 
 def test_trained_along_the_score_is_that_of_its_own_maps(teaching: Teaching, folders: dict[str, Path]):
-    from fcer.core.ranking import auroc_score
-    from fcer.core.regions import fire_region
-
     made = distil(teaching, HEAD, anchor=4.0, joint=JOINT, **folders)
-    loaded = load_student(made.folder)
-    errors, scores = [], []
-    for x, y in teaching.validation(loaded.normalization):
-        prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
-        near = fire_region(y, 4.0)
-        errors.append(((prob > 0.5) != y)[near])
-        scores.append(unc[near])
-    assert auroc_score(np.concatenate(errors), np.concatenate(scores)) == pytest.approx(made.info.val_auroc, abs=1e-3)
+    assert score_of_maps(teaching, made) == pytest.approx(made.info.val_auroc, abs=1e-3)
 
 
 def test_trained_along_both_losses_count(teaching: Teaching, folders: dict[str, Path], monkeypatch):
