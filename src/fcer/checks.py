@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-__all__ = ["METHODS", "anchor", "crop", "features", "methods", "ordered", "radii", "year_or_all", "years"]
+__all__ = ["METHODS", "anchor", "cluster", "crop", "features", "methods", "ordered", "radii", "year_or_all", "years"]
 
 METHODS = (
     "student",
@@ -31,6 +31,13 @@ def years(value: Sequence[int]) -> str | None:
     if not value:
         return "name at least one year"
     return None if len(set(value)) == len(value) else "name each year once"
+
+
+def cluster(value: str) -> str | None:
+    """The address of a scheduler, or some processes here."""
+    if re.fullmatch(r"(tcp|tls|ucx)://[^/\s]+:\d+", value) or re.fullmatch(r"local:[1-9]\d*", value):
+        return None
+    return "give a scheduler's address such as tcp://scheduler:8786, or local:N for N processes here"
 
 
 def crop(value: int) -> str | None:

@@ -113,6 +113,15 @@ class Config:
     crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32, check=checks.crop)
 
     # Evaluation
+    test_image: str = _option(
+        "crop", "what of a test image is predicted and scored: the central crop, or all of it", choices=("crop", "full")
+    )
+    engine: str = _option(
+        "auto",
+        "how regions are ranked: exactly, in memory, or shard by shard with 16-bit codes of uncertainty, in memory "
+        "that does not grow with the maps; auto: by their number",
+        choices=("auto", "exact", "shards"),
+    )
     predictions: tuple[Path, ...] = _option(
         (), "predicted-maps files of any model, one for each year: predictions_YEAR.npz or .hdf5"
     )
@@ -155,6 +164,26 @@ class Config:
     )
     dashboard: bool = _option(False, "say how to open optuna-dashboard on the study, and do nothing else")
 
+    # Prediction with a student, and which student is to be used
+    model: str | None = _option(
+        None,
+        "student: models:/NAME@ALIAS, models:/NAME/VERSION, runs:/ID, the id of a run, or a student's folder; "
+        "none: models:/fcer-student@champion",
+    )
+    input: Path | None = _option(
+        None,
+        "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
+    )
+    threshold: float = _option(0.5, "probability above which a pixel counts as fire", low=0, high=1)
+    watch_quantile: float = _option(
+        0.9, "quantile of the uncertainty near the predicted edge above which a pixel is watched", low=0, high=1
+    )
+    png: bool = _option(False, "write a quick-look with a scale bar beside each map")
+    geojson: bool = _option(False, "write the predicted perimeter and the watch zone beside each map")
+    run: str | None = _option(
+        None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
+    )
+
     # Report
     results: tuple[Path, ...] = _option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
     runs: tuple[str, ...] = _option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
@@ -179,6 +208,11 @@ class Config:
     seed: int = _option(0, "seed of everything random: same configuration and seed, same numbers", low=0)
     device: str = _option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
     workers: int = _option(0, "processes that work side by side; 0: one for each core", low=0)
+    cluster: str | None = _option(
+        None,
+        "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: none",
+        check=checks.cluster,
+    )
 
 
 DEMO: Mapping[str, Any] = {

@@ -75,6 +75,8 @@ _HEAD = (
 )
 
 _STUDY = (
+    "test_image",
+    "engine",
     "anchor",
     "radii",
     "methods",
@@ -88,6 +90,7 @@ _STUDY = (
     *SYNTHETIC_OPTIONS,
     "work",
     "workers",
+    "cluster",
 )
 
 COMMANDS = {
@@ -97,13 +100,13 @@ COMMANDS = {
             "synthesize",
             "make synthetic fires in the dataset's own layout",
             "fcer synthesize --out data/synthetic --years 2018 2019 --fires-per-year 4",
-            ("out", *SYNTHETIC_OPTIONS, "geotiff", "work", "workers"),
+            ("out", *SYNTHETIC_OPTIONS, "geotiff", "work", "workers", "cluster"),
         ),
         Command(
             "convert",
             "turn the GeoTIFF release into one HDF5 file a fire",
             "fcer convert --source WildfireSpreadTS --out data/wsts",
-            ("source", "out", *SYNTHETIC_OPTIONS, "work", "workers"),
+            ("source", "out", *SYNTHETIC_OPTIONS, "work", "workers", "cluster"),
         ),
         Command(
             "inspect",
@@ -116,7 +119,7 @@ COMMANDS = {
             "train",
             "train the members of a test year's ensemble",
             "fcer train --data data/wsts --year 2021 --arch utae_t5 --checkpoints checkpoints/utae_t5",
-            (*_EXPERIMENT, "fold", *MEMBER_OPTIONS, *SYNTHETIC_OPTIONS, "work", "workers"),
+            (*_EXPERIMENT, "fold", *MEMBER_OPTIONS, *SYNTHETIC_OPTIONS, "work", "workers", "cluster"),
             demo=True,
         ),
         Command(
@@ -133,6 +136,7 @@ COMMANDS = {
                 *SYNTHETIC_OPTIONS,
                 "work",
                 "workers",
+                "cluster",
             ),
             demo=True,
         ),
@@ -183,6 +187,32 @@ COMMANDS = {
             demo=True,
         ),
         Command(
+            "predict",
+            "turn a fire's latest days into a GeoTIFF of fire probability and uncertainty",
+            "fcer predict --model models:/fcer-student@champion --input data/wsts/2021/fire_X.hdf5 --out tomorrow.tif",
+            (
+                "model",
+                "input",
+                "out",
+                "threshold",
+                "watch_quantile",
+                "anchor",
+                "png",
+                "geojson",
+                "device",
+                *SYNTHETIC_OPTIONS,
+                "work",
+                "workers",
+            ),
+            demo=True,
+        ),
+        Command(
+            "promote",
+            "make a run's student the champion, unless it is worse than the present one",
+            "fcer promote --run 0123456789abcdef0123456789abcdef",
+            ("run", "work"),
+        ),
+        Command(
             "cache",
             "list what is kept to save time, or remove it",
             "fcer cache list",
@@ -205,7 +235,7 @@ def settings_of(config: Config, command: str) -> dict[str, Any]:
 
     Where to work and with how many is not one; nor is where a study is kept, which may hold a password.
     """
-    kept = [key for key in COMMANDS[command].options if key not in ("work", "workers", "storage")]
+    kept = [key for key in COMMANDS[command].options if key not in ("work", "workers", "cluster", "storage")]
     return {key: _as_typed(getattr(config, key)) for key in kept}
 
 
