@@ -6,9 +6,10 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fcer.core.calibration import ece_loss
+from fcer.core.near_fire import NearFire, list_near_fire
 from fcer.core.per_image import image_scores
 from fcer.core.regions import fire_region
-from fcer.core.sweep import NearFire, list_near_fire, sweep
+from fcer.core.sweep import sweep
 from fcer.errors import UndefinedMetricWarning
 from plain_fcer import plain_region
 

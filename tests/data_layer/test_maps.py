@@ -58,6 +58,38 @@ def test_what_is_written_is_read(tmp_path, suffix, size):
         np.testing.assert_array_equal(maps.unc("student", slice(3, 5)), arrays["student_unc"][3:5])
 
 
+def sized_arrays() -> dict[str, np.ndarray]:
+    """Images of 5 rows, the last one of 6; the first half has 7 columns, the others 4."""
+    arrays = good_arrays()
+    arrays["size"] = np.array([(5, 7)] * 10 + [(5, 4)] * 9 + [(6, 7)])
+    for image, (rows, columns) in zip(arrays["y"], arrays["size"], strict=True):
+        image[rows:] = image[:, columns:] = 0
+    return arrays
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
+def test_sizes_are_written_and_read(tmp_path, suffix, size, dtype):
+    arrays = sized_arrays()
+    maps = PredictedMaps.from_arrays(arrays | {"size": arrays["size"].astype(dtype)}, year=2018)
+    path = tmp_path / f"predictions_2018{suffix}"
+    write_maps(path, maps)
+    with open_maps(path) as maps:
+        assert maps.size.dtype == np.int64 and maps.size.tolist() == arrays["size"].tolist()
+        assert maps.n_pixels == 10 * 35 + 9 * 20 + 42
+        assert maps.methods == ("student", "other") and "size" not in maps.arrays
+
+
+def test_what_is_inside():
+    maps = PredictedMaps.from_arrays(sized_arrays(), year=2018)
+    inside = maps.inside(slice(8, 20))
+    assert inside.shape == (12, 6, 7) and inside.dtype == bool
+    for mask, (rows, columns) in zip(inside, maps.size[8:], strict=True):
+        assert mask[:rows, :columns].all() and mask.sum() == rows * columns
+    assert maps.inside(slice(19, 20)) is None, "this one has no padding"
+    whole = PredictedMaps.from_arrays(good_arrays(), year=2018)
+    assert whole.size is None and whole.inside(slice(0, 20)) is None and whole.n_pixels == 20 * 42
+
+
 @pytest.mark.parametrize("compressed", [True, False])
 def test_files_of_numpy(tmp_path, size, compressed):
     arrays = good_arrays()
@@ -174,11 +206,11 @@ BAD = {
     ),
     "unclaimed array": (
         good_arrays() | {"logits": np.zeros(3)},
-        "no method claims the array logits; name arrays y, METHOD_prob, METHOD_unc, fire_id, date or year",
+        "no method claims the array logits; name arrays y, METHOD_prob, METHOD_unc, fire_id, date, size or year",
     ),
     "nameless method": (
         good_arrays() | {"_prob": np.zeros(3)},
-        "no method claims the array _prob; name arrays y, METHOD_prob, METHOD_unc, fire_id, date or year",
+        "no method claims the array _prob; name arrays y, METHOD_prob, METHOD_unc, fire_id, date, size or year",
     ),
     "prob without unc": (without("other_unc"), "other_prob has no other_unc beside it; add other_unc"),
     "unc without prob": (without("student_prob"), "student_unc has no student_prob beside it; add student_prob"),
@@ -190,6 +222,43 @@ BAD = {
     "fire_id of another length": (
         good_arrays() | {"fire_id": np.arange(3)},
         "fire_id has shape (3,); give one for each of 20 images",
+    ),
+    "size of another shape": (
+        good_arrays() | {"size": np.ones((20, 3), int)},
+        "size has shape (20, 3); give rows and columns of each image, (20, 2)",
+    ),
+    "size of one number": (
+        good_arrays() | {"size": np.array(6)},
+        "size has shape (); give rows and columns of each image, (20, 2)",
+    ),
+    "size in halves": (
+        good_arrays() | {"size": np.full((20, 2), 2.5)},
+        "size is not in whole numbers; give rows and columns in pixels",
+    ),
+    "size unknown": (
+        good_arrays() | {"size": np.full((20, 2), np.nan)},
+        "size is not in whole numbers; give rows and columns in pixels",
+    ),
+    "size in words": (
+        good_arrays() | {"size": np.full((20, 2), "6")},
+        "size is not in whole numbers; give rows and columns in pixels",
+    ),
+    "size beyond the maps": (
+        good_arrays() | {"size": np.array([(6, 7)] * 18 + [(6, 8)] * 2)},
+        "size says 6 x 8 px of image 18; give rows from 1 to 6 and columns from 1 to 7",
+    ),
+    "size of nothing": (
+        good_arrays() | {"size": np.array([(6, 7)] * 19 + [(0, 7)])},
+        "size says 0 x 7 px of image 19; give rows from 1 to 6 and columns from 1 to 7",
+    ),
+    "fire in the padding": (
+        sized_arrays() | {"y": np.pad(np.ones((1, 1, 1), np.uint8), ((18, 1), (5, 0), (0, 6)))},
+        "y has fire in image 18 beyond its size; write 0 there, or mend size",
+    ),
+    "NaN in the padding": (
+        with_value("student_prob", np.nan)
+        | {"size": np.array([(6, 7)] * 19 + [(2, 2)]), "y": np.eye(6, 7)[None].repeat(20, 0)},
+        "student_prob holds NaN; give every pixel a value from 0 to 1",
     ),
     "several years": (
         good_arrays() | {"year": np.array([2018, 2019])},

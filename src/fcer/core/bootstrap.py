@@ -4,6 +4,7 @@ A draw is a number of times that each fire counts, so that every statistic here 
 is computed anew from pixels.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +22,16 @@ __all__ = [
     "percentile_interval",
 ]
 
+_AT_ONCE = 1 << 22
+"""Numbers in a block of draws: all draws of many thousand fires would fill the memory."""
+
 
 def draw_fires(n_fires: int, n_draws: int, rng: np.random.Generator) -> IntArray:
     """How often each fire is drawn (draws, fires): as many as there are, with replacement."""
-    if n_fires == 0:
-        return np.zeros((n_draws, 0), dtype=np.int64)
-    return rng.multinomial(n_fires, np.full(n_fires, 1 / n_fires), size=n_draws)
+    draws = np.zeros((n_draws, n_fires), dtype=np.min_scalar_type(n_fires))
+    for some in _blocks(draws) if n_fires else ():
+        draws[some] = rng.multinomial(n_fires, np.full(n_fires, 1 / n_fires), size=len(draws[some]))
+    return draws
 
 
 def percentile_interval(draws: FloatArray, confidence: float = 0.95) -> tuple[float, float]:
@@ -49,8 +54,12 @@ def bootstrap_ratio(
     n_fires = draws.shape[1]
     tops = np.bincount(fire[known], weights=numerator[known], minlength=n_fires)
     bottoms = np.bincount(fire[known], weights=denominator[known], minlength=n_fires)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((draws @ tops) / (draws @ bottoms))
+    ratios = np.empty(len(draws))
+    for some in _blocks(draws):
+        weights = draws[some].astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios[some] = (weights @ tops) / (weights @ bottoms)
+    return ratios
 
 
 def bootstrap_median(values: FloatArray, fire: IntArray, draws: IntArray) -> FloatArray:
@@ -58,13 +67,16 @@ def bootstrap_median(values: FloatArray, fire: IntArray, draws: IntArray) -> Flo
     order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
     if not order.size:
         return np.full(len(draws), np.nan)
-    last = np.cumsum(draws[:, fire[order]], axis=1)
-    total = last[:, -1]
-    # the two middle places are one and the same for an odd number of values
-    lower = (last <= ((total - 1) // 2)[:, None]).sum(axis=1)
-    upper = (last <= (total // 2)[:, None]).sum(axis=1)
     ascending = np.append(values[order], np.nan)
-    return np.asarray(np.where(total > 0, (ascending[lower] + ascending[upper]) / 2, np.nan))
+    medians = np.empty(len(draws))
+    for some in _blocks(draws, order.size):
+        last = np.cumsum(draws[some][:, fire[order]], axis=1, dtype=np.int64)
+        total = last[:, -1]
+        # the two middle places are one and the same for an odd number of values
+        lower = (last <= ((total - 1) // 2)[:, None]).sum(axis=1)
+        upper = (last <= (total // 2)[:, None]).sum(axis=1)
+        medians[some] = np.where(total > 0, (ascending[lower] + ascending[upper]) / 2, np.nan)
+    return medians
 
 
 def bootstrap_average_precision(burnt: IntArray, pixels: IntArray, draws: IntArray) -> FloatArray:
@@ -117,6 +129,12 @@ class _Cumulative(NamedTuple):
     def weigh(self, weights: IntArray) -> tuple[IntArray, IntArray, IntArray]:
         """Pixels below each threshold, tied with it, and in all, each as often as its fire was drawn."""
         cumulative = np.zeros(self.fire.size + 1, dtype=np.int64)
-        np.cumsum(weights[self.fire], out=cumulative[1:])
+        np.cumsum(weights[self.fire], dtype=np.int64, out=cumulative[1:])
         below = cumulative[self.start]
         return below, cumulative[self.stop] - below, np.asarray(cumulative[-1])
+
+
+def _blocks(draws: IntArray, width: int = 0) -> Iterator[slice]:
+    """Slices of draws, such that a row of fires, or of `width` numbers, for each of them fits in memory at ease."""
+    step = max(1, _AT_ONCE // max(draws.shape[1], width, 1))
+    return (slice(start, start + step) for start in range(0, len(draws), step))

@@ -11,6 +11,7 @@ from fcer.errors import UndefinedMetricWarning
 
 __all__ = [
     "CLIP",
+    "ECE_BINS",
     "Binning",
     "ReliabilityCurve",
     "brier_loss",
@@ -23,6 +24,9 @@ __all__ = [
 
 CLIP = 1e-7
 """Probabilities are kept this far from 0 and 1 before a logarithm is taken."""
+
+ECE_BINS = 15
+"""Bins of the calibration error, unless others are asked for."""
 
 Binning = Literal["width", "mass"]
 """Bins of equal width in probability, or of (nearly) equal numbers of pixels."""
@@ -70,7 +74,7 @@ def log_losses(fire: BoolArray, prob: FloatArray) -> FloatArray:
     return np.asarray(-np.log(likelihood))
 
 
-def ece_loss(fire: ArrayLike, prob: ArrayLike, n_bins: int = 15, binning: Binning = "width") -> float:
+def ece_loss(fire: ArrayLike, prob: ArrayLike, n_bins: int = ECE_BINS, binning: Binning = "width") -> float:
     """Expected calibration error: mean distance between probability and fire rate over bins, by pixels.
 
     >>> round(ece_loss([1, 0, 0, 0], [0.9, 0.1, 0.1, 0.1]), 6)
@@ -83,7 +87,7 @@ def ece_loss(fire: ArrayLike, prob: ArrayLike, n_bins: int = 15, binning: Binnin
 
 
 def reliability_curve(
-    fire: ArrayLike, prob: ArrayLike, n_bins: int = 15, binning: Binning = "width"
+    fire: ArrayLike, prob: ArrayLike, n_bins: int = ECE_BINS, binning: Binning = "width"
 ) -> ReliabilityCurve:
     """Mean probability and fire rate by bin of probability; empty bins are left out.
 

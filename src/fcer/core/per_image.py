@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fcer.core.arrays import FloatArray, IntArray
+from fcer.core.near_fire import NearFire
 from fcer.core.rank_counts import placed_counts
 from fcer.core.ranking import auprc, auroc
-from fcer.core.sweep import NearFire
 
 __all__ = ["ImageScores", "image_scores"]
 
@@ -30,8 +30,7 @@ def image_scores(near: NearFire, unc: FloatArray, radii: Sequence[float]) -> Ima
     columns = np.argsort(radii)
     # rings of the list between two of these radii are one ring here
     ring = np.searchsorted(np.sort(radii), near.radii)[near.ring]
-    edges = np.searchsorted(near.position, np.arange(near.n_images + 1) * near.image_size)
-    for image, (start, stop) in enumerate(pairwise(edges)):
+    for image, (start, stop) in enumerate(pairwise(near.edges)):
         ranks = placed_counts(unc[start:stop], near.error[start:stop], ring[start:stop], len(radii))
         scores[:, image, columns] = auroc(ranks), auprc(ranks)
         counts[:, image, columns] = ranks.n_positives + ranks.n_negatives, ranks.n_positives

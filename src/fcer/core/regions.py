@@ -5,6 +5,7 @@ Regions of growing radius are nested, so each pixel needs only the first region 
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +19,7 @@ __all__ = [
     "check_radii",
     "distance_to_fire",
     "fire_region",
+    "pixels_inside",
     "radius_in_pixels",
     "ring_index",
 ]
@@ -85,6 +87,14 @@ def ring_index(fire: ArrayLike, radii: Sequence[float]) -> IntArray:
             if box is not None:
                 ring[box] = np.searchsorted(finite, distance_to_fire(mask[box]))
     return rings
+
+
+def pixels_inside(maps: np.ndarray[Any, Any], inside: BoolArray | None) -> np.ndarray[Any, Any]:
+    """The pixels of maps (N, H, W) that belong to their images, image by image, row by row.
+
+    `inside` says which do where images are padded to one size; None: all of them.
+    """
+    return maps.ravel() if inside is None else maps[inside]
 
 
 def check_radii(radii: Sequence[float]) -> FloatArray:

@@ -46,10 +46,16 @@ def hausdorff95_loss(predicted: ArrayLike, fire: ArrayLike) -> float:
     return _warn_undefined(float(_losses_of_one(predicted, fire).hausdorff95[0]), "Hausdorff distance")
 
 
-def surface_losses(predicted: BoolArray, fire: BoolArray) -> SurfaceLosses:
-    """ASD and Hausdorff-95 of each image of two stacks of masks (N, H, W)."""
+def surface_losses(predicted: BoolArray, fire: BoolArray, inside: BoolArray | None = None) -> SurfaceLosses:
+    """ASD and Hausdorff-95 of each image of two stacks of masks (N, H, W).
+
+    Where images are padded to one size, `inside` says which pixels are theirs; no mask reaches beyond.
+    """
     asd, hausdorff95 = np.full((2, len(fire)), np.nan)
-    for i, (ours, theirs) in enumerate(zip(boundary(predicted), boundary(fire), strict=True)):
+    edges = boundary(predicted), boundary(fire)
+    if inside is not None:  # an image's edge is no boundary, and neither is what was added beyond it
+        edges = edges[0] & inside, edges[1] & inside
+    for i, (ours, theirs) in enumerate(zip(*edges, strict=True)):
         there, back = _directed_distances(ours, theirs)
         if there.size and back.size:
             asd[i] = (there.mean() + back.mean()) / 2

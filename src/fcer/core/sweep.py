@@ -13,25 +13,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
-from fcer.core.calibration import log_losses, width_bin
+from fcer.core.calibration import ECE_BINS, log_losses, width_bin
+from fcer.core.near_fire import NearFire, list_near_fire
 from fcer.core.rank_counts import RingScores, nested_counts, rings_of
 from fcer.core.ranking import RankingScores, ranking_scores
-from fcer.core.regions import DEFAULT_RADII, PIXEL_METRES, check_radii, ring_index
-from fcer.core.segmentation import FIRE_THRESHOLD
+from fcer.core.regions import DEFAULT_RADII, PIXEL_METRES, check_radii
 from fcer.errors import UndefinedMetricWarning
 
 __all__ = [
     "MethodPixels",
-    "NearFire",
     "SweepCurve",
     "gather",
-    "list_near_fire",
     "sweep",
     "sweep_curve",
     "warn_where_undefined",
 ]
 
-_ECE_BINS = 15
 _IMAGES_AT_ONCE = 16  # small enough that intermediate arrays stay in cache
 
 
@@ -52,44 +49,6 @@ class SweepCurve(NamedTuple):
     e_aurc: FloatArray
     augrc: FloatArray
     ece: FloatArray
-
-
-@dataclass(frozen=True)
-class NearFire:
-    """The pixels of fire images within the largest finite radius, and the errors beyond it.
-
-    Positions count the pixels of all fire images, image by image, row by row.
-    """
-
-    radii: tuple[float, ...]
-    n_images: int
-    image_size: int
-    position: IntArray
-    ring: IntArray
-    fire: BoolArray
-    error: BoolArray
-    far_error: IntArray
-
-    @property
-    def image(self) -> IntArray:
-        """The fire image that each listed pixel belongs to."""
-        return np.asarray(self.position // self.image_size)
-
-    @classmethod
-    def join(cls, pieces: Sequence["NearFire"]) -> "NearFire":
-        """One list for the images of all pieces, in their order; the pieces share radii and image size."""
-        first = pieces[0]
-        offsets = np.cumsum([0] + [piece.n_images * piece.image_size for piece in pieces])
-        return cls(
-            first.radii,
-            sum(piece.n_images for piece in pieces),
-            first.image_size,
-            np.concatenate([piece.position + o for piece, o in zip(pieces, offsets, strict=False)]),
-            np.concatenate([piece.ring for piece in pieces]),
-            np.concatenate([piece.fire for piece in pieces]),
-            np.concatenate([piece.error for piece in pieces]),
-            np.concatenate([piece.far_error + o for piece, o in zip(pieces, offsets, strict=False)]),
-        )
 
 
 @dataclass(frozen=True)
@@ -156,39 +115,20 @@ def sweep(
     return curve
 
 
-def list_near_fire(fire: BoolArray, reference_prob: FloatArray, radii: Sequence[float]) -> NearFire:
-    """List the pixels of fire images (N, H, W) within the largest of the finite, ascending `radii`."""
-    ring = ring_index(fire, radii).ravel() if radii else np.zeros(fire.size, dtype=np.uint8)
-    error = ((reference_prob > FIRE_THRESHOLD) != fire).ravel()
-    is_near = ring < len(radii)
-    position = np.flatnonzero(is_near)
-    return NearFire(
-        radii=tuple(radii),
-        n_images=len(fire),
-        image_size=fire[0].size if len(fire) else 0,
-        position=position,
-        ring=ring[position],
-        fire=fire.ravel()[position],
-        error=error[position],
-        far_error=np.flatnonzero(error & ~is_near),
-    )
-
-
 def gather(
     near: NearFire,
     blocks: Iterable[tuple[BoolArray, FloatArray, FloatArray]],
     unc_dtype: np.dtype[np.floating],
 ) -> MethodPixels:
-    """Collect one method's values from blocks (fire, prob, unc) of consecutive fire images.
+    """Collect one method's values from blocks (fire, prob, unc) of consecutive fire images, without padding.
 
     Uncertainties keep their precision, for ranks; sums run in double precision.
     """
-    n_pixels = near.n_images * near.image_size
     # widened from half precision, which keeps ranks and sorts faster
-    far_unc = np.empty(n_pixels - near.position.size, dtype=np.promote_types(unc_dtype, np.float32))
+    far_unc = np.empty(near.n_pixels - near.position.size, dtype=np.promote_types(unc_dtype, np.float32))
     near_prob, near_unc, far_error_unc = [], [], []
     brier = nll = 0.0
-    calibration = np.zeros((3, _ECE_BINS))
+    calibration = np.zeros((3, ECE_BINS))
     start = n_far = 0
     for fire, prob, unc in blocks:
         stop = start + fire.size
@@ -205,7 +145,7 @@ def gather(
         p64 = p.astype(np.float64)
         brier += float(np.sum((p64 - burnt) ** 2))
         nll += float(np.sum(log_losses(burnt, p64)))
-        calibration += _calibration_sums(width_bin(p64, _ECE_BINS), p64, burnt, _ECE_BINS)
+        calibration += _calibration_sums(width_bin(p64, ECE_BINS), p64, burnt, ECE_BINS)
         start, n_far = stop, n_far + far.size
     far_unc.sort()  # in place: for thousands of images this is the largest array there is
     return MethodPixels(
@@ -281,8 +221,8 @@ def _calibration_sums(bins: IntArray, prob: FloatArray, fire: BoolArray, n_bins:
 
 def _region_ece(near: NearFire, prob: FloatArray, full: FloatArray, n_pixels: IntArray) -> FloatArray:
     n_rings = len(near.radii)
-    bins = near.ring.astype(np.intp) * _ECE_BINS + width_bin(prob, _ECE_BINS)
-    rings = _calibration_sums(bins, prob, near.fire, n_rings * _ECE_BINS).reshape(3, n_rings, _ECE_BINS)
+    bins = near.ring.astype(np.intp) * ECE_BINS + width_bin(prob, ECE_BINS)
+    rings = _calibration_sums(bins, prob, near.fire, n_rings * ECE_BINS).reshape(3, n_rings, ECE_BINS)
     _, prob_sum, fire_sum = np.concatenate([rings.cumsum(axis=1), full[:, None]], axis=1)
     with np.errstate(invalid="ignore"):
         return np.asarray(np.abs(prob_sum - fire_sum).sum(axis=1) / n_pixels)

@@ -3,14 +3,20 @@
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fcer.data.fire import Fire
-from fcer.data.geotiff import open_geotiff
+from fcer.data.geotiff import day_files, open_geotiff
 from fcer.data.hdf5 import open_hdf5
 from fcer.errors import DataError, FcerWarning
 
-__all__ = ["Catalog", "find_years", "open_catalog", "warn_of"]
+__all__ = ["Catalog", "find_years", "open_catalog", "open_fires", "warn_of"]
+
+
+_HDF5 = (".hdf5", ".h5")
+_Entry = tuple[Path, Callable[..., Fire]]
+"""Where a fire lies, and what opens it."""
 
 
 @dataclass(frozen=True)
@@ -44,19 +50,53 @@ def open_catalog(root: Path, years: Sequence[int] | None = None) -> Catalog:
         except PermissionError:
             problems.append(f"{root / str(year)}: no permission to read it; run chmod +rx on it or ask its owner")
             continue
-        for path, open_fire in entries:
-            try:
-                fires.append(open_fire(path))
-            except DataError as error:
-                problems.append(str(error))
+        _open(entries, fires, problems)
     return Catalog(root, tuple(fires), tuple(problems))
+
+
+def open_fires(path: Path) -> Catalog:
+    """The fire that `path` is, or the fires in it and in its folders named by years; they may lie anywhere.
+
+    Broken ones become problems; a DataError where there is none at all.
+    """
+    if path.name in ("", ".."):
+        path = path.resolve()  # a fire is called as its folder is
+    entries = [(found, partial(open_fire, any_folder=True)) for found, open_fire in _fires_at(path)]
+    if not entries:
+        raise DataError(f"{path}: no fire in it; give a fire_X.hdf5, a folder of DATE.tif, or a folder of such fires")
+    fires: list[Fire] = []
+    problems: list[str] = []
+    _open(entries, fires, problems)
+    return Catalog(path, tuple(fires), tuple(problems))
+
+
+def _open(entries: Sequence[_Entry], fires: list[Fire], problems: list[str]) -> None:
+    """Add each fire, or the sentence that says why it cannot be used."""
+    for path, open_fire in entries:
+        try:
+            fires.append(open_fire(path))
+        except DataError as error:
+            problems.append(str(error))
+
+
+def _fires_at(path: Path) -> list[_Entry]:
+    if path.suffix.lower() in _HDF5 and path.is_file():
+        return [(path, open_hdf5)]
+    if not path.is_dir():
+        reason = "is no HDF5 file" if path.is_file() else "no such file or folder"
+        raise DataError(f"{path}: {reason}; give --input a fire_X.hdf5, a folder of DATE.tif, or a folder of fires")
+    if day_files(path):
+        return [(path, open_geotiff)]
+    years = [folder for folder in sorted(path.iterdir()) if _is_year(folder) and not day_files(folder)]
+    direct = [entry for entry in _entries(path) if entry[0] not in years]
+    return [*direct, *(entry for year in years for entry in _entries(year))]
 
 
 def find_years(root: Path) -> list[int]:
     """The years that `root` has a folder for; a DataError where it has none."""
     if not root.is_dir():
         raise DataError(f"{root}: no such folder; give --data a folder that holds YEAR/fire_X.hdf5")
-    years = sorted(int(p.name) for p in root.iterdir() if p.is_dir() and p.name.isdigit() and len(p.name) == 4)
+    years = sorted(int(p.name) for p in root.iterdir() if _is_year(p))
     if not years:
         raise DataError(f"{root}: no folder named by a year in it; WildfireSpreadTS has YEAR/fire_X.hdf5")
     return years
@@ -68,15 +108,19 @@ def warn_of(problems: Sequence[str]) -> None:
         warnings.warn(f"left out: {problem}", FcerWarning, stacklevel=2)
 
 
-def _entries(folder: Path) -> list[tuple[Path, Callable[[Path], Fire]]]:
-    """The fires of a year's folder by name. A fire that is there in both forms is read from HDF5."""
+def _is_year(path: Path) -> bool:
+    return path.is_dir() and path.name.isdigit() and len(path.name) == 4
+
+
+def _entries(folder: Path) -> list[_Entry]:
+    """The fires of a folder by name. A fire that is there in both forms is read from HDF5."""
     if not folder.is_dir():
         return []
-    entries: dict[str, tuple[Path, Callable[[Path], Fire]]] = {}
+    entries: dict[str, _Entry] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
-        if path.suffix.lower() in (".hdf5", ".h5"):
+        if path.suffix.lower() in _HDF5:
             entries[path.stem] = (path, open_hdf5)
         elif path.is_dir():
             entries.setdefault(path.name, (path, open_geotiff))

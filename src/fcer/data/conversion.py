@@ -34,6 +34,9 @@ class _Task:
     folder: Path
     target: Path
 
+    def __str__(self) -> str:
+        return str(self.folder)
+
 
 def convert(source: Path, out: Path, *, workers: int = 0) -> Conversion:
     """Convert every fire below `source`; complete ones below `out` stay, broken ones are reported."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.errors import DataError
+
 __all__ = ["EVERYWHERE", "Fire", "Place", "channel_runs"]
 
 EVERYWHERE = slice(None)
@@ -67,6 +69,22 @@ class Fire(ABC):
         gaps = self.gaps()
         starts = range(max(0, self.days - leading))
         return [s for s in starts if not any(s < gap <= s + leading for gap in gaps)]
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def latest_days(self, count: int) -> slice:
+        """The last `count` days, which must follow one another; a DataError says which day is missing."""
+        if self.days < count:
+            raise DataError(f"{self.path}: {self.days} days, but {count} are needed; add the days before them")
+        first = self.days - count
+        missing = [gap for gap in self.gaps() if gap > first]
+        if missing and self.dates:
+            before, after = self.dates[missing[-1] - 1], self.dates[missing[-1]]
+            raise DataError(
+                f"{self.path}: a day is missing between {before} and {after}, among the latest {count}; add it"
+            )
+        return slice(first, self.days)
 
 
 def channel_runs(channels: Sequence[int]) -> list[tuple[slice, slice]]:

@@ -19,7 +19,7 @@ from fcer.data.fire import EVERYWHERE, Fire, Place
 from fcer.errors import DataError
 from fcer.files import atomic_path
 
-__all__ = ["GeoTIFFFire", "day_files", "open_geotiff", "write_geotiff"]
+__all__ = ["GeoTIFFFire", "day_files", "import_rasterio", "open_geotiff", "write_geotiff"]
 
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})\.tif")
 
@@ -34,7 +34,7 @@ class GeoTIFFFire(Fire):
         self, days: slice, channels: Sequence[int], rows: slice = EVERYWHERE, columns: slice = EVERYWHERE
     ) -> NDArray[np.float32]:
         """(days, channels, rows, columns) of the raw values, active fire as in the HDF5 form."""
-        rasterio = _rasterio()
+        rasterio = import_rasterio()
         (top, bottom, _), (left, right, _) = rows.indices(self.height), columns.indices(self.width)
         window = ((top, bottom), (left, right))
         tifs = self.tifs[days]
@@ -60,13 +60,16 @@ def day_files(folder: Path) -> list[Path]:
     return sorted(tif for tif in folder.glob("*.tif") if _date(tif) is not None)
 
 
-def open_geotiff(folder: Path) -> GeoTIFFFire:
-    """Open and check one fire's folder; a DataError says which day is wrong and how."""
-    rasterio = _rasterio()
+def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
+    """Open and check one fire's folder; a DataError says which day is wrong and how.
+
+    With `any_folder` it may lie anywhere: the year is then that of its first day.
+    """
+    rasterio = import_rasterio()
     tifs = day_files(folder)
     if not tifs:
         raise DataError(f"{folder}: holds no DATE.tif; remove the folder or download the fire again")
-    if not folder.parent.name.isdigit():
+    if not any_folder and not folder.parent.name.isdigit():
         raise DataError(f"{folder}: its parent folder does not name the year; put it in YEAR/")
     sizes, places = set(), set()
     for tif in tifs:
@@ -93,14 +96,15 @@ def open_geotiff(folder: Path) -> GeoTIFFFire:
     if len(places) > 1:
         raise DataError(f"{folder}: its days lie at different places on earth; download the fire again")
     height, width = sizes.pop()
+    dates = tuple(day for tif in tifs if (day := _date(tif)))
     return GeoTIFFFire(
         path=folder,
-        year=int(folder.parent.name),
+        year=dates[0].year if any_folder else int(folder.parent.name),
         name=folder.name,
         days=len(tifs),
         height=height,
         width=width,
-        dates=tuple(day for tif in tifs if (day := _date(tif))),
+        dates=dates,
         place=places.pop(),
         lnglat=_centre(crs, bounds) if crs is not None else None,
         tifs=tifs,
@@ -109,7 +113,7 @@ def open_geotiff(folder: Path) -> GeoTIFFFire:
 
 def write_geotiff(path: Path, day: NDArray[np.float32], place: Place) -> None:
     """Write one day (23, height, width) as it is released: active fire as hhmm, NaN where none."""
-    rasterio = _rasterio()
+    rasterio = import_rasterio()
     bands = day.copy()
     hours = bands[ACTIVE_FIRE]
     # The minute is lost in the HDF5 form, so any will do; half past keeps clear of rounding
@@ -160,7 +164,8 @@ def _centre(crs: object, bounds: tuple[float, float, float, float]) -> tuple[flo
     return lng, lat
 
 
-def _rasterio() -> ModuleType:
+def import_rasterio() -> ModuleType:
+    """The optional package, or a DataError that says how to get it."""
     try:
         import rasterio
         import rasterio.errors

@@ -80,11 +80,14 @@ def _open_array(path: Path) -> Any:
     return _opened[key]
 
 
-def open_hdf5(path: Path) -> HDF5Fire:
-    """Open and check one file; a DataError says what is wrong with it."""
+def open_hdf5(path: Path, *, any_folder: bool = False) -> HDF5Fire:
+    """Open and check one file; a DataError says what is wrong with it.
+
+    With `any_folder` it may lie anywhere: the year is then what the file says, or that of its first day.
+    """
     try:
         with h5py.File(path, "r") as file:
-            return _checked(path, file)
+            return _checked(path, file, any_folder)
     except PermissionError:
         raise DataError(f"{path}: no permission to read it; run chmod +r on it or ask its owner") from None
     except OSError:
@@ -108,7 +111,7 @@ def _reason(path: Path) -> str:
     return "this is no HDF5 file; remove it or write it again with `fcer convert`"
 
 
-def _checked(path: Path, file: Any) -> HDF5Fire:
+def _checked(path: Path, file: Any, any_folder: bool) -> HDF5Fire:
     dataset = file.get("data")
     if not isinstance(dataset, h5py.Dataset):
         found = ", ".join(file) or "nothing"
@@ -125,14 +128,16 @@ def _checked(path: Path, file: Any) -> HDF5Fire:
         )
     # The dataset's own scripts put the attributes on `data`; files of others have them on the file itself
     attributes = {**file.attrs, **dataset.attrs}
+    dates = _dates(path, attributes.get("img_dates"), shape[0])
+    written = attributes.get("year")
     return HDF5Fire(
         path=path,
-        year=_year(path, attributes.get("year")),
+        year=_year_said(path, written, dates) if any_folder else _year(path, written),
         name=path.stem,
         days=shape[0],
         height=shape[2],
         width=shape[3],
-        dates=_dates(path, attributes.get("img_dates"), shape[0]),
+        dates=dates,
         place=_place(attributes),
         lnglat=_lnglat(attributes.get("lnglat")),
         source=source if isinstance(source := attributes.get("source"), str) else None,
@@ -142,7 +147,7 @@ def _checked(path: Path, file: Any) -> HDF5Fire:
 def _year(path: Path, written: Any) -> int:
     """The folder's name is the year; the attribute must not contradict it."""
     folder = path.parent.name
-    said = np.ravel(written).tolist() if isinstance(written, int | float | np.generic | np.ndarray) else []
+    said = _said(written)
     if not folder.isdigit():
         if len(said) != 1 or not isinstance(said[0], int):
             raise DataError(f"{path}: neither its folder nor its attribute `year` tells the year; put it in YEAR/")
@@ -150,6 +155,18 @@ def _year(path: Path, written: Any) -> int:
     if len(said) == 1 and isinstance(said[0], int | float) and said[0] != int(folder):
         raise DataError(f"{path}: says that it is of {said[0]:g}, but lies in the folder {folder}; move it")
     return int(folder)
+
+
+def _year_said(path: Path, written: Any, dates: tuple[date, ...] | None) -> int:
+    """The year by the file itself, wherever it lies; by its folder only where the file says nothing."""
+    said = _said(written)
+    if len(said) == 1 and isinstance(said[0], int):
+        return said[0]
+    return dates[0].year if dates else _year(path, written)
+
+
+def _said(written: Any) -> list[Any]:
+    return np.ravel(written).tolist() if isinstance(written, int | float | np.generic | np.ndarray) else []
 
 
 def _dates(path: Path, written: Any, days: int) -> tuple[date, ...] | None:

@@ -4,10 +4,13 @@
     METHOD_prob      (N, H, W)  fire probability from 0 to 1
     METHOD_unc       (N, H, W)  uncertainty from 0 to 1
     fire_id, date    (N,)       optional: which fire and which day an image shows
+    size             (N, 2)     optional: rows and columns of each image, where they differ
     year                        optional: else read off the file's name
 
-An npz file, or HDF5 for what does not fit in memory. Both are checked in full when opened, so that whoever
-holds a `PredictedMaps` need not check again.
+What lies right of and below an image's size is padding: it holds no fire, and nobody counts it.
+
+An npz file, or HDF5 for what does not fit in memory. Both are checked in full when opened, unless that is left to
+whoever reads them, so that whoever holds a `PredictedMaps` need not check again.
 """
 
 import zipfile
@@ -23,7 +26,17 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from fcer.data.maps_check import LABELS, check_labels, check_names, check_values, stored_year, year_of_name
+from fcer.data.maps_check import (
+    LABELS,
+    check_labels,
+    check_names,
+    check_padding,
+    check_size,
+    check_values,
+    stored_year,
+    year_of_name,
+)
+from fcer.data.maps_file import MapsFile
 from fcer.data.npz_stream import NpzArray, write_npz_array
 from fcer.errors import PredictionsError
 from fcer.files import atomic_path
@@ -72,22 +85,38 @@ class PredictedMaps:
     fire_id: NDArray[np.str_] | None
     date: NDArray[np.str_] | None
     source: str
+    size: NDArray[np.int64] | None = None
+    """Rows and columns of each image; None where all are as large as the arrays."""
+    file: MapsFile | None = None
+    """What the maps were opened from."""
     _open_files: ExitStack = field(default_factory=ExitStack, repr=False, compare=False)
 
     @classmethod
     def from_arrays(
-        cls, arrays: Mapping[str, Any], *, year: int | None = None, source: str = "predicted maps"
+        cls,
+        arrays: Mapping[str, Any],
+        *,
+        year: int | None = None,
+        source: str = "predicted maps",
+        values: bool = True,
     ) -> "PredictedMaps":
-        """Check arrays named as in the file; `source` is what error messages call them."""
+        """Check arrays named as in the file; `source` is what error messages call them.
+
+        Without `values` no map is read, and its values are left to be checked by whoever does.
+        """
         known = {name: _as_array(array) for name, array in arrays.items()}
         if year is None:
             year = stored_year(known.get("year"), source)
         known.pop("year", None)
         methods = check_names(known, source)
         labels = {name: check_labels(known, name, source) for name in LABELS}
-        maps = {name: array for name, array in known.items() if name not in LABELS}
-        checked = cls(year, maps, methods, labels["fire_id"], labels["date"], source)
-        check_values(maps, list(checked.blocks()), source)
+        size = check_size(known, source)
+        maps = {name: array for name, array in known.items() if name not in (*LABELS, "size")}
+        checked = cls(year, maps, methods, labels["fire_id"], labels["date"], source, size)
+        if values:
+            check_values(maps, list(checked.blocks()), source)
+            for images in checked.blocks() if size is not None else ():
+                check_padding(checked.fire(images), checked.inside(images), images.start, source)
         return checked
 
     @property
@@ -95,6 +124,11 @@ class PredictedMaps:
         """Images, rows, columns."""
         n, height, width = self.arrays["y"].shape
         return n, height, width
+
+    @property
+    def n_pixels(self) -> int:
+        """Pixels of all images, without padding."""
+        return int(np.prod(self.shape)) if self.size is None else int(self.size.prod(axis=1).sum())
 
     def blocks(self) -> Iterator[slice]:
         """Slices of a few images each, from first to last."""
@@ -104,6 +138,20 @@ class PredictedMaps:
     def fire(self, images: slice) -> NDArray[np.bool_]:
         """Where fire burnt."""
         return np.asarray(self.arrays["y"][images] != 0)
+
+    def inside(self, images: slice) -> NDArray[np.bool_] | None:
+        """Which pixels (n, H, W) belong to their images; None where there is no padding.
+
+        >>> y = np.zeros((1, 2, 3), int); y[0, 0, 0] = 1
+        >>> arrays = {"y": y, "mine_prob": y * 0.9, "mine_unc": y * 0.1, "size": [[1, 2]]}
+        >>> PredictedMaps.from_arrays(arrays, year=2021).inside(slice(0, 1)).astype(int).tolist()
+        [[[1, 1, 0], [0, 0, 0]]]
+        """
+        _, height, width = self.shape
+        if self.size is None or (self.size[images] == (height, width)).all():
+            return None
+        rows, columns = self.size[images].T[..., None]
+        return np.asarray((np.arange(height) < rows)[:, :, None] & (np.arange(width) < columns)[:, None, :])
 
     def prob(self, method: str, images: slice) -> NDArray[np.floating[Any]]:
         """A method's fire probability."""
@@ -126,23 +174,27 @@ class PredictedMaps:
         self.close()
 
 
-def open_maps(path: Path | str) -> PredictedMaps:
-    """Open and check a predicted-maps file; a large one is read in slices and stays open."""
+def open_maps(path: Path | str, *, values: bool = True) -> PredictedMaps:
+    """Open and check a predicted-maps file; a large one is read in slices and stays open.
+
+    Without `values` names, shapes and labels alone are read and checked, and the values left to whoever reads them.
+    """
     path = Path(path)
     if not path.is_file():
         raise PredictionsError(f"{path}: no such file; give predictions_YEAR.npz or an HDF5 file that exists")
+    file = MapsFile.at(path)  # as it was before anything was read of it
     with ExitStack() as files:
         try:
             arrays = _open_arrays(path, files)
-            if sum(_n_bytes(array) for array in arrays.values()) <= _IN_MEMORY_BYTES:
+            if values and sum(_n_bytes(array) for array in arrays.values()) <= _IN_MEMORY_BYTES:
                 arrays = {name: array[:] if array.shape else array for name, array in arrays.items()}
             maps = PredictedMaps.from_arrays(
-                arrays, year=None if "year" in arrays else year_of_name(path), source=str(path)
+                arrays, year=None if "year" in arrays else year_of_name(path), source=str(path), values=values
             )
         except _DAMAGED as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise PredictionsError(f"{path}: truncated or damaged ({reason}); write it again") from None
-        return replace(maps, _open_files=files.pop_all())
+        return replace(maps, file=file, _open_files=files.pop_all())
 
 
 def write_maps(path: Path | str, maps: PredictedMaps) -> None:
@@ -153,7 +205,7 @@ def write_maps(path: Path | str, maps: PredictedMaps) -> None:
     path = Path(path)
     if path.suffix not in (".npz", ".h5", ".hdf5"):
         raise PredictionsError(f"{path}: unknown suffix {path.suffix!r}; name the file .npz, .h5 or .hdf5")
-    labels = {"fire_id": maps.fire_id, "date": maps.date, "year": np.array(maps.year)}
+    labels = {"fire_id": maps.fire_id, "date": maps.date, "size": maps.size, "year": np.array(maps.year)}
     extras = {name: label for name, label in labels.items() if label is not None}
     with atomic_path(path) as beside:
         if path.suffix == ".npz":
@@ -166,7 +218,9 @@ def write_maps(path: Path | str, maps: PredictedMaps) -> None:
             return
         with h5py.File(beside, "w", track_order=True) as store:
             for name, array in maps.arrays.items():
-                dataset = store.create_dataset(name, array.shape, array.dtype)
+                # whole images are read; gzip is in every build of HDF5, and its lowest level the fastest
+                packed = {"chunks": (1, *array.shape[1:]), "compression": "gzip", "compression_opts": 1}
+                dataset = store.create_dataset(name, array.shape, array.dtype, shuffle=True, **packed)
                 for images in maps.blocks():
                     dataset[images] = array[images]
             for name, label in extras.items():

@@ -10,10 +10,22 @@ from numpy.typing import NDArray
 
 from fcer.errors import PredictionsError
 
-__all__ = ["LABELS", "check_labels", "check_names", "check_values", "stored_year", "year_of_name"]
+__all__ = [
+    "LABELS",
+    "check_block",
+    "check_labels",
+    "check_names",
+    "check_padding",
+    "check_size",
+    "check_values",
+    "stored_year",
+    "year_of_name",
+]
 
 LABELS = ("fire_id", "date")
 """Optional arrays with one entry for each image."""
+
+_HALF_ONE = np.float16(1).view(np.uint16)
 
 
 def year_of_name(path: Path) -> int:
@@ -43,10 +55,10 @@ def check_names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
         match = re.fullmatch(r"(.+)_(prob|unc)", name)
         if match:
             found.setdefault(match[1], set()).add(match[2])
-        elif name not in ("y", *LABELS):
+        elif name not in ("y", "size", *LABELS):
             raise PredictionsError(
                 f"{source}: no method claims the array {name}; "
-                "name arrays y, METHOD_prob, METHOD_unc, fire_id, date or year"
+                "name arrays y, METHOD_prob, METHOD_unc, fire_id, date, size or year"
             )
     if not found:
         raise PredictionsError(f"{source}: no method; add METHOD_prob and METHOD_unc")
@@ -78,21 +90,59 @@ def check_labels(arrays: Mapping[str, Any], name: str, source: str) -> NDArray[n
     return np.char.decode(labels, "utf-8") if labels.dtype.kind == "S" else labels.astype(str)
 
 
+def check_size(arrays: Mapping[str, Any], source: str) -> NDArray[np.int64] | None:
+    """Rows and columns of each image (N, 2), or None where the file has none."""
+    if "size" not in arrays:
+        return None
+    n_images, height, width = arrays["y"].shape
+    shape = tuple(arrays["size"].shape)
+    if shape != (n_images, 2):
+        raise PredictionsError(
+            f"{source}: size has shape {shape}; give rows and columns of each image, {(n_images, 2)}"
+        )
+    size = np.asarray(arrays["size"][:])
+    if size.dtype.kind not in "iuf" or (size != np.floor(size)).any():
+        raise PredictionsError(f"{source}: size is not in whole numbers; give rows and columns in pixels")
+    beyond = np.flatnonzero(((size < 1) | (size > (height, width))).any(axis=1))
+    if beyond.size:
+        rows, columns = size[beyond[0]]
+        raise PredictionsError(
+            f"{source}: size says {rows:g} x {columns:g} px of image {beyond[0]}; "
+            f"give rows from 1 to {height} and columns from 1 to {width}"
+        )
+    return size.astype(np.int64)
+
+
+def check_padding(fire: NDArray[np.bool_], inside: NDArray[np.bool_] | None, first: int, source: str) -> None:
+    """No fire in the padding of a block of images, the first of which is image `first` of the file."""
+    if inside is None:
+        return
+    outside = np.flatnonzero((fire & ~inside).any(axis=(1, 2)))
+    if outside.size:
+        raise PredictionsError(
+            f"{source}: y has fire in image {first + outside[0]} beyond its size; write 0 there, or mend size"
+        )
+
+
 def check_values(arrays: Mapping[str, Any], blocks: Sequence[slice], source: str) -> None:
     """Every value of every map, in one pass over each array; fire somewhere."""
     any_fire = False
     for name, array in arrays.items():
-        kinds = "biuf" if name == "y" else "f"
-        if array.dtype.kind not in kinds:
-            raise PredictionsError(f"{source}: {name} holds {array.dtype}; write it as numbers, maps as floats")
         for images in blocks:
-            block = array[images]
-            if name == "y":
-                any_fire |= _check_fire(block, source)
-            else:
-                _check_unit_interval(block, name, source)
+            any_fire |= check_block(array[images], name, source)
     if not any_fire:
         raise PredictionsError(f"{source}: no image has fire; FCER needs fire in y")
+
+
+def check_block(block: NDArray[Any], name: str, source: str) -> bool:
+    """Every value of some images of one array; whether there is fire in them, which only `y` can say."""
+    kinds = "biuf" if name == "y" else "f"
+    if block.dtype.kind not in kinds:
+        raise PredictionsError(f"{source}: {name} holds {block.dtype}; write it as numbers, maps as floats")
+    if name == "y":
+        return _check_fire(block, source)
+    _check_unit_interval(block, name, source)
+    return False
 
 
 def _check_fire(block: NDArray[Any], source: str) -> bool:
@@ -105,6 +155,8 @@ def _check_fire(block: NDArray[Any], source: str) -> bool:
 
 
 def _check_unit_interval(block: NDArray[Any], name: str, source: str) -> None:
+    if block.dtype == np.float16 and block.view(np.uint16).max() <= _HALF_ONE:
+        return  # numbers of half precision are in the order of their bits, which compare far faster
     low, high = block.min(), block.max()
     if np.isnan(low):
         raise PredictionsError(f"{source}: {name} holds NaN; give every pixel a value from 0 to 1")

@@ -50,6 +50,9 @@ class _Task:
     out: Path
     geotiff: bool
 
+    def __str__(self) -> str:
+        return f"fire {self.index} of {self.year}"
+
 
 def synthesize(recipe: Recipe, out: Path, *, geotiff: bool = False, workers: int = 0) -> int:
     """Write the recipe's fires below `out` and return how many were new; complete ones are not made again.

@@ -13,6 +13,7 @@ from fcer.core.sweep import warn_where_undefined
 from fcer.data.maps import PredictedMaps, open_maps
 from fcer.errors import ConfigError, PredictionsError
 from fcer.evaluation.comparison import compare, confidence, method_pairs
+from fcer.evaluation.engines import Engine, ExactEngine, ShardEngine, choose_engine
 from fcer.evaluation.progress import Bar, Progress, no_bar, terminal_bar
 from fcer.evaluation.results import Results, Settings
 from fcer.evaluation.tables import (
@@ -26,7 +27,7 @@ from fcer.evaluation.tables import (
     sensitivity_table,
     sweep_table,
 )
-from fcer.evaluation.year import Fires, MethodSegmentation, find_fires, segment, sweep_year
+from fcer.evaluation.year import Fires, MethodSegmentation
 
 __all__ = ["evaluate", "evaluate_files"]
 
@@ -42,6 +43,8 @@ def evaluate(
     radii: Iterable[float | str] = DEFAULT_RADII,
     bootstrap: int = 1000,
     seed: int = 0,
+    engine: str = "auto",
+    workers: int = 1,
     progress: Progress | None = terminal_bar,
 ) -> Results:
     """Evaluate any number of methods on predicted maps of one or more years.
@@ -62,6 +65,11 @@ def evaluate(
         Draws of fires behind confidence intervals; 0 for none.
     seed:
         Of those draws.
+    engine:
+        `"exact"` sorts every pixel in memory, `"shards"` adds up shards of images, by 16-bit codes, in memory that
+        does not grow with their number; `"auto"` chooses by the number of pixels.
+    workers:
+        Processes that shards are worked on by, side by side; 0 for one on each core.
     progress:
         Makes a progress bar for a number of images; by default one on a terminal only. None for silence.
 
@@ -81,19 +89,19 @@ def evaluate(
     methods = _check_years(years)
     reference = _choose_reference(methods, reference)
     swept = _parse_radii(radii)
-    # each image is read once to find fire, twice for each method, and once more for the errors
-    n_reads = sum(year.shape[0] * (2 + 2 * len(methods)) for year in years)
+    measure: Engine = ExactEngine()
+    if choose_engine(engine, years) == "shards":
+        measure = ShardEngine(workers)
+        progress = None if progress is terminal_bar else progress  # shards have a bar of their own there
+    n_reads = sum(year.shape[0] for year in years) * measure.reads(len(methods))
     with closing((progress or no_bar)(n_reads)) as bar:
-        fires = [find_fires(year, bootstrap, seed, bar) for year in years]
-        segmentation = [
-            {method: segment(year, method, whose, bar) for method in methods}
-            for year, whose in zip(years, fires, strict=True)
-        ]
+        segmented = [measure.segment(year, bootstrap, seed, bar) for year in years]
+        segmentation = [found for _, found in segmented]
         anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
         anchors = _anchors(anchor_px, segmentation)
         measured = [
-            _measure_year(*year, reference, swept, list(anchors.values()), bar)
-            for year in zip(years, fires, segmentation, strict=True)
+            _measure_year(measure, year, *found, reference, swept, list(anchors.values()), bar)
+            for year, found in zip(years, segmented, strict=True)
         ]
     pairs = method_pairs(methods, _STUDENT if _STUDENT in methods else reference)
     per_image = per_image_table(measured)
@@ -102,7 +110,9 @@ def evaluate(
         "segmentation": segmentation_table(measured),
         "anchor": anchor_table(measured, anchor_px),
     }
-    settings = Settings(tuple(year.year for year in years), methods, reference, anchor_px, anchor_from, bootstrap, seed)
+    asked = tuple(year.year for year in years), methods, reference, anchor_px, anchor_from, bootstrap, seed
+    bound = measure.bound
+    settings = Settings(*asked) if bound is None else Settings(*asked, "shards", bound.auroc, bound.auprc)
     return Results(
         settings,
         **tables,
@@ -124,11 +134,17 @@ def evaluate_files(
     radii: Iterable[float | str] = DEFAULT_RADII,
     bootstrap: int = 1000,
     seed: int = 0,
+    engine: str = "auto",
+    workers: int = 1,
     progress: Progress | None = terminal_bar,
 ) -> Results:
     """`evaluate` on predicted-maps files, one for each year; large ones are read in slices."""
     with ExitStack() as files:
-        maps = [files.enter_context(open_maps(path)) for path in paths]
+        maps = [files.enter_context(open_maps(path, values=False)) for path in paths]
+        if choose_engine(engine, maps) == "exact":  # which sees no value that was not checked
+            files.close()
+            maps = [files.enter_context(open_maps(path)) for path in paths]
+            engine = "exact"
         return evaluate(
             maps,
             reference=reference,
@@ -136,6 +152,8 @@ def evaluate_files(
             radii=radii,
             bootstrap=bootstrap,
             seed=seed,
+            engine=engine,
+            workers=workers,
             progress=progress,
         )
 
@@ -213,6 +231,7 @@ def _anchors(anchor_px: float, segmentation: Sequence[Mapping[str, MethodSegment
 
 
 def _measure_year(
+    measure: Engine,
     maps: PredictedMaps,
     fires: Fires,
     segmentation: Mapping[str, MethodSegmentation],
@@ -222,7 +241,7 @@ def _measure_year(
     bar: Bar,
 ) -> MeasuredYear:
     radii = sorted({*swept[:-1], *anchors})
-    regions = sweep_year(maps, reference, fires, radii, anchors, bar)
+    regions = measure.sweep(maps, reference, fires, radii, anchors, bar)
     # errors are shared: where ranking is undefined for one method it is for all
     curve = regions[reference].curve
     asked = np.isin(curve.radius_px, [*swept, anchors[0]])

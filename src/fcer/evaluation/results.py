@@ -35,6 +35,12 @@ class Settings:
     anchor_from: str
     bootstrap: int
     seed: int
+    engine: str = "exact"
+    """`exact`, or `shards`: ranked by 16-bit codes."""
+    auroc_bound: float = 0.0
+    """How far an AUROC may be from that of exact ranks, anywhere in the tables."""
+    auprc_bound: float = 0.0
+    """The same of AUPRC and AP."""
 
 
 @dataclass(frozen=True)

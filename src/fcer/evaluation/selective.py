@@ -9,7 +9,7 @@ from fcer.core.rank_counts import RankCounts, RingScores, nested_counts
 from fcer.core.ranking import auprc, auroc
 from fcer.core.segmentation import FIRE_THRESHOLD
 
-__all__ = ["COVERAGES", "OwnErrors", "RiskCoverage", "own_errors_and_risk"]
+__all__ = ["COVERAGES", "OwnErrors", "RiskCoverage", "own_errors", "own_errors_and_risk", "risk_coverage"]
 
 COVERAGES: FloatArray = np.arange(1, 101) / 100
 """The shares of pixels that are kept, from the surest hundredth to all."""
@@ -41,19 +41,22 @@ def own_errors_and_risk(
     # sorted once for both
     own = RingScores(shared.scores, np.sort(unc[wrong].astype(shared.scores.dtype)))
     shared_counts, own_counts = (next(nested_counts([ring])) for ring in (shared, own))
-    n_pixels, n_errors = fire.size, int(own_counts.n_positives)
-    ranking = OwnErrors(
-        float(auroc(own_counts)),
-        float(auprc(own_counts)),
-        n_errors / n_pixels if n_pixels else np.nan,
-        n_pixels,
-        n_errors,
-    )
-    return ranking, _risk_coverage(shared_counts)
+    return own_errors(own_counts), risk_coverage(shared_counts)
 
 
-def _risk_coverage(counts: RankCounts) -> RiskCoverage:
-    """Tied pixels come in random order: among them the expected number of errors grows in a straight line."""
+def own_errors(counts: RankCounts) -> OwnErrors:
+    """The ranking of one region's errors, from their counts."""
+    n_errors = int(counts.n_positives)
+    n_pixels = n_errors + int(counts.n_negatives)
+    prevalence = n_errors / n_pixels if n_pixels else np.nan
+    return OwnErrors(float(auroc(counts)), float(auprc(counts)), prevalence, n_pixels, n_errors)
+
+
+def risk_coverage(counts: RankCounts) -> RiskCoverage:
+    """The risk of what is kept, from counts of one region's errors.
+
+    Tied pixels come in random order: among them the expected number of errors grows in a straight line.
+    """
     below = counts.positives_below + counts.negatives_below
     tied = counts.positives_tied + counts.negatives_tied
     n_pixels = int(counts.n_positives + counts.n_negatives)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.level_counts import LEVELS
 
 if TYPE_CHECKING:
-    from fcer.evaluation.results import Results
+    from fcer.evaluation.results import Results, Settings
 
 __all__ = ["summarize"]
 
@@ -38,12 +40,36 @@ def summarize(results: Results) -> str:
     return "\n".join(
         [
             f"FCER {where}; errors of {settings.reference}; random: AUPRC of a random ranking",
+            *_engine_lines(settings),
             "",
             *_align(rows),
             "",
             *_test_lines(results.tests[results.tests["scope"] == "pooled"]),
         ]
     )
+
+
+def _engine_lines(settings: Settings) -> list[str]:
+    """How ranks came about, where they are not those of all pixels sorted."""
+    if settings.engine == "exact":
+        return []
+    auroc, auprc = (_rounded_up(bound) for bound in (settings.auroc_bound, settings.auprc_bound))
+    within = f"AUROC within {auroc}, AUPRC and AP within {auprc} of exact ranks"
+    exact = "exact, as in half precision every value has a code of its own"
+    ranks = within if settings.auroc_bound or settings.auprc_bound else exact
+    return [f"ranked by 16-bit codes, shard by shard: {ranks}; intervals of rankings are drawn at {LEVELS} levels"]
+
+
+def _rounded_up(bound: float) -> str:
+    """In two digits, and never below the bound.
+
+    >>> _rounded_up(1.01e-4), _rounded_up(9.99e-5), _rounded_up(0)
+    ('1.1e-04', '1.0e-04', '0.0e+00')
+    """
+    text = f"{bound:.1e}"
+    if float(text) >= bound:
+        return text
+    return f"{bound + 10 ** (math.floor(math.log10(bound)) - 1) / 2:.1e}"
 
 
 def _joined(segmentation: pd.DataFrame, anchor: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.Series]]:

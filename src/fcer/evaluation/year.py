@@ -9,13 +9,14 @@ import numpy as np
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.bootstrap import bootstrap_average_precision, bootstrap_ranking, bootstrap_ratio, draw_fires
 from fcer.core.calibration import Binning, ReliabilityCurve, ece_loss, log_losses, reliability_curve
+from fcer.core.near_fire import NearFire, list_near_fire
 from fcer.core.per_image import ImageScores, image_scores
 from fcer.core.rank_counts import RingScores, nested_counts
 from fcer.core.ranking import auprc
-from fcer.core.regions import PIXEL_METRES
+from fcer.core.regions import PIXEL_METRES, pixels_inside
 from fcer.core.segmentation import FIRE_THRESHOLD, Confusion
 from fcer.core.surface import SurfaceLosses, surface_losses
-from fcer.core.sweep import MethodPixels, NearFire, SweepCurve, gather, list_near_fire, sweep_curve
+from fcer.core.sweep import MethodPixels, SweepCurve, gather, sweep_curve
 from fcer.data.maps import PredictedMaps
 from fcer.evaluation.progress import Bar
 from fcer.evaluation.selective import OwnErrors, RiskCoverage, own_errors_and_risk
@@ -26,6 +27,7 @@ __all__ = [
     "MethodRegions",
     "MethodSegmentation",
     "find_fires",
+    "fires_of",
     "replicate_segmentation",
     "segment",
     "sweep_year",
@@ -92,34 +94,39 @@ def find_fires(maps: PredictedMaps, n_draws: int, seed: int, bar: Bar) -> Fires:
         fire = maps.fire(images)
         on_fire.append(fire.any(axis=(1, 2)))
         bar.update(len(fire))
-    n_images = maps.shape[0]
-    labels = np.arange(n_images) if maps.fire_id is None else maps.fire_id
+    return fires_of(maps, np.concatenate(on_fire), n_draws, seed)
+
+
+def fires_of(maps: PredictedMaps, on_fire: BoolArray, n_draws: int, seed: int) -> Fires:
+    """Number the fires and draw them, where it is known which images show fire."""
+    labels = np.arange(maps.shape[0]) if maps.fire_id is None else maps.fire_id
     names, fire_of_image = np.unique(labels, return_inverse=True)
     rng = np.random.default_rng((seed, maps.year))
-    return Fires(np.concatenate(on_fire), fire_of_image, draw_fires(names.size, n_draws, rng))
+    return Fires(on_fire, fire_of_image, draw_fires(names.size, n_draws, rng))
 
 
 def segment(maps: PredictedMaps, method: str, fires: Fires, bar: Bar) -> MethodSegmentation:
     """How well a method finds fire, over all images of the year, those without fire included."""
-    n_images, height, width = maps.shape
     dtype = np.promote_types(maps.arrays[f"{method}_prob"].dtype.newbyteorder("="), np.float32)
-    everything = np.empty((n_images, height, width), dtype=dtype)
+    scores = np.empty(maps.n_pixels, dtype=dtype)
     levels = _LevelCounts(fires)
     on_fire, counts, asd, hausdorff95, missed = [], [], [], [], []
+    n_scores = 0
     for images in maps.blocks():
-        fire, prob = maps.fire(images), maps.prob(method, images)
-        predicted = prob > FIRE_THRESHOLD
-        everything[images] = prob
-        levels.add(images, fire, prob)
-        on_fire.append(everything[images][fire])
+        fire, prob, inside = maps.fire(images), maps.prob(method, images), maps.inside(images)
+        predicted = prob > FIRE_THRESHOLD if inside is None else (prob > FIRE_THRESHOLD) & inside
+        block = pixels_inside(prob, inside)
+        scores[n_scores : n_scores + block.size] = block
+        n_scores += block.size
+        levels.add(images, fire, prob, inside)
+        on_fire.append(prob[fire].astype(dtype))
         counts.append([np.count_nonzero(m, axis=(1, 2)) for m in (fire & predicted, predicted, fire)])
         has_fire, has_predicted = counts[-1][2] > 0, counts[-1][1] > 0
-        losses = surface_losses(predicted[has_fire], fire[has_fire])
+        losses = surface_losses(*_only(has_fire, predicted, fire, inside))
         asd.append(losses.asd)
         hausdorff95.append(losses.hausdorff95)
         missed.append(~has_predicted[has_fire])
         bar.update(len(fire))
-    scores = everything.ravel()
     scores.sort()  # in place: for thousands of images this is the largest array there is
     ranks = next(nested_counts([RingScores(scores, np.sort(np.concatenate(on_fire)))]))
     hits, predicted_pixels, burnt_pixels = np.concatenate(counts, axis=1)
@@ -144,14 +151,14 @@ class _LevelCounts:
         n_fires = fires.draws.shape[1] if self.wanted else 0
         self.burnt, self.pixels = (np.zeros((n_fires, _LEVELS), dtype=np.int64) for _ in range(2))
 
-    def add(self, images: slice, fire: BoolArray, prob: FloatArray) -> None:
+    def add(self, images: slice, fire: BoolArray, prob: FloatArray, inside: BoolArray | None) -> None:
         """Count a block of images."""
         if not self.wanted:
             return
         whose, place = np.unique(self.fires.fire[images], return_inverse=True)
         level = np.minimum(prob * _LEVELS, _LEVELS - 1).astype(np.intp)
         bins = level + (place * _LEVELS)[:, None, None]
-        for counts, some in ((self.burnt, bins[fire]), (self.pixels, bins.ravel())):
+        for counts, some in ((self.burnt, bins[fire]), (self.pixels, pixels_inside(bins, inside))):
             counts[whose] += np.bincount(some, minlength=whose.size * _LEVELS).reshape(whose.size, _LEVELS)
 
     def ap_draws(self) -> FloatArray:
@@ -175,8 +182,8 @@ def _list_near_fire(maps: PredictedMaps, reference: str, fires: Fires, radii: Se
     for images in maps.blocks():
         some = fires.on_fire[images]
         if some.any():
-            fire, prob = _only(some, maps.fire(images), maps.prob(reference, images))
-            pieces.append(list_near_fire(fire, prob, radii))
+            fire, prob, inside = _only(some, maps.fire(images), maps.prob(reference, images), maps.inside(images))
+            pieces.append(list_near_fire(fire, prob, radii, inside))
         bar.update(len(some))
     return NearFire.join(pieces)
 
@@ -205,14 +212,15 @@ def _fire_blocks(
     for images in maps.blocks():
         some = fires.on_fire[images]
         if some.any():
-            fire, prob, unc = _only(some, maps.fire(images), maps.prob(method, images), maps.unc(method, images))
-            yield fire, prob, unc
+            stacks = maps.fire(images), maps.prob(method, images), maps.unc(method, images), maps.inside(images)
+            fire, prob, unc, inside = _only(some, *stacks)
+            yield pixels_inside(fire, inside), pixels_inside(prob, inside), pixels_inside(unc, inside)
         bar.update(len(some))
 
 
-def _only(some: BoolArray, *stacks: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
-    """The chosen images of each stack, without a copy where that is all of them."""
-    return stacks if some.all() else tuple(stack[some] for stack in stacks)
+def _only(some: BoolArray, *stacks: Any) -> tuple[Any, ...]:
+    """The chosen images of each stack that there is, without a copy where that is all of them."""
+    return stacks if some.all() else tuple(None if stack is None else stack[some] for stack in stacks)
 
 
 def _replicate(near: NearFire, method: MethodPixels, fires: Fires, at_anchor: BoolArray) -> dict[str, FloatArray]:

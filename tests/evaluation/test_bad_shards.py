@@ -1,0 +1,150 @@
+"""Bad values and damaged files, met in the middle of a shard: one sentence that names the images, nothing left open."""
+
+import zipfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from fcer.data.maps import PredictedMaps, open_maps
+from fcer.data.npz_stream import write_npz_array
+from fcer.errors import PredictionsError
+from fcer.evaluation import evaluate, evaluate_files, shards
+from shard_cases import IMAGES, fire_arrays, is_open, lazy_arrays, written
+
+OPTIONS = {"engine": "shards", "bootstrap": 10, "radii": [0, 2.5]}
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(shards, "_IMAGES", IMAGES)
+
+
+@pytest.fixture(params=[".npz", ".h5"])
+def suffix(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def refusal(path: Path, **options) -> str:
+    """What the evaluation says of a file, of which it leaves nothing open."""
+    with pytest.raises(PredictionsError) as refused:
+        evaluate_files([path], **{**OPTIONS, **options})
+    assert shards._Opened.maps is None
+    assert not is_open(path)
+    return str(refused.value)
+
+
+def with_value(name: str, value: float, image: int = 12) -> dict[str, np.ndarray]:
+    stacks = fire_arrays()
+    if name == "y":
+        stacks["y"] = stacks["y"].astype(np.int16)
+    stacks[name][image, 3, 4] = value
+    return stacks
+
+
+def fire_in_padding() -> dict[str, np.ndarray]:
+    stacks = fire_arrays(padding=True)
+    stacks["size"][12] = 20, 20
+    stacks["y"][12, 3, 20] = 1
+    return stacks
+
+
+BAD = {
+    "NaN": (with_value("student_prob", np.nan), ", images 10 to 14: student_prob holds NaN"),
+    "above 1": (with_value("ensemble_prob", 2.0), ", images 10 to 14: ensemble_prob holds 2"),
+    "NaN among uncertainties": (with_value("student_unc", np.nan), ", images 10 to 14: student_unc holds NaN"),
+    "below 0": (with_value("ensemble_unc", -0.5, 16), ", images 15 to 17: ensemble_unc holds -0.5"),
+    "y not binary": (with_value("y", 255), ", images 10 to 14: y holds 255"),
+    "fire in the padding": (fire_in_padding(), ": y has fire in image 12 beyond its size"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_value_is_refused_with_its_images(tmp_path, suffix, case):
+    stacks, found = BAD[case]
+    path = written(tmp_path, suffix, stacks)
+    said = refusal(path)
+    assert said.startswith(f"{path}{found}; ") and "\n" not in said
+    if case == "NaN":
+        assert refusal(path, workers=2) == said
+
+
+@pytest.mark.parametrize("arrays", [dict, lazy_arrays])
+def test_a_bad_value_in_memory(arrays):
+    stacks = with_value("student_unc", np.nan)
+    maps = PredictedMaps.from_arrays(arrays(stacks), year=2018, source="theirs", values=False)
+    with pytest.raises(PredictionsError, match=r"^theirs, images 10 to 14: student_unc holds NaN; give every pixel"):
+        evaluate(maps, **OPTIONS)
+
+
+def test_bad_values_of_several_shards_are_counted(tmp_path):
+    stacks = with_value("student_prob", np.nan)
+    stacks["student_prob"][0, 0, 0] = 7
+    path = written(tmp_path, ".npz", stacks)
+    assert refusal(path) == (
+        "segmentation 2018: 2 of 4 failed, the rest is complete; the first: "
+        f"{path}, images 0 to 4: student_prob holds 7; give every pixel a value from 0 to 1"
+    )
+
+
+@pytest.mark.parametrize("engine", ["exact", "shards"])
+def test_a_year_without_any_fire(tmp_path, suffix, engine):
+    stacks = fire_arrays()
+    stacks["y"][:] = 0
+    path = written(tmp_path, suffix, stacks)
+    assert refusal(path, engine=engine) == f"{path}: no image has fire; FCER needs fire in y"
+
+
+def test_an_array_that_ends_early(tmp_path):
+    path = tmp_path / "predictions_2018.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, stack in fire_arrays().items():
+            kept = stack[:-3] if name == "student_prob" else stack
+            write_npz_array(archive, name, stack.shape, stack.dtype, [kept])
+    assert refusal(path) == (
+        f"{path}, images 15 to 17: truncated or damaged (an array ends before its last row); write the file again"
+    )
+
+
+def test_a_file_that_is_cut_off_under_way(tmp_path, suffix):
+    path = written(tmp_path, suffix, fire_arrays())
+    with open_maps(path, values=False) as maps:
+        content = path.read_bytes()
+        path.unlink()
+        path.write_bytes(content[: len(content) // 2])
+        with pytest.raises(PredictionsError, match=rf"the first: {path}: truncated or damaged \("):
+            evaluate(maps, **OPTIONS)
+    assert shards._Opened.maps is None
+
+
+def damage(path: Path, pixels: np.ndarray) -> None:
+    """Write other values from 0 to 1 over some that a file holds as they are."""
+    content = path.read_bytes()
+    assert content.count(pixels.tobytes()) == 1
+    path.write_bytes(content.replace(pixels.tobytes(), (1 - pixels).tobytes()))
+
+
+@pytest.mark.parametrize("name", ["student_prob", "ensemble_unc"])
+@pytest.mark.parametrize("last_fire", [17, 12])
+def test_damage_to_an_npz_file_is_noticed(tmp_path, name, last_fire):
+    stacks = fire_arrays()
+    stacks["y"][last_fire, 3, 4] = 1
+    stacks["y"][last_fire + 1 :] = 0
+    path = written(tmp_path, ".npz", stacks)
+    damage(path, stacks[name][2, 5:9])
+    said = refusal(path)
+    assert said.startswith(f"{path}, images ") and f"truncated or damaged (Bad CRC-32 for file '{name}.npy')" in said
+
+
+def test_damage_to_an_hdf5_file(tmp_path):
+    path = written(tmp_path, ".h5", fire_arrays())
+    with h5py.File(path) as store:
+        chunk = store["student_prob"].id.get_chunk_info(12)
+    with path.open("r+b") as file:
+        file.seek(chunk.byte_offset)
+        file.write(bytes(chunk.size))
+    said = refusal(path)
+    assert said.startswith(f"{path}, images 10 to 14: truncated or damaged (") and said.endswith(
+        "; write the file again"
+    )
