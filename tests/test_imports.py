@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "fcer"
 LAYERS = [
-    {"checks", "errors", "files", "parallel", "processes"},
+    {"checks", "client", "cluster", "errors", "files", "npy_text", "parallel", "processes"},
     {"config"},
     {"resolve"},
     {"core"},
@@ -29,6 +29,8 @@ ONLY_IMPORTER = {
     "optuna": ["search"],
     "torch": ["models", "training", "tracking"],
     "h5py": ["data"],
+    "distributed": ["cluster"],
+    "dask": ["cluster"],
 }
 HEAVY = ("torch", "mlflow", "optuna", "plotly", "pandas", "sklearn", "scipy", "h5py", "rasterio", "yaml")
 

@@ -163,7 +163,7 @@ def checked(key: str, value: Any, origin: str) -> Any:
         if isinstance(number, int | float) and not meta["low"] <= number <= meta["high"]:
             bound = f"at least {meta['low']}" if number < meta["low"] else f"at most {meta['high']}"
             raise ConfigError(f"{origin}: {key} is {number}, but should be {bound}")
-    wrong = meta["check"] and meta["check"](converted)
+    wrong = meta["check"](converted) if meta["check"] and converted is not None else None
     if wrong:
         raise ConfigError(f"{origin}: {key} is {value!r}: {wrong}")
     return converted

@@ -16,8 +16,10 @@ from fcer.data.folds import fair_folds
 from fcer.data.maps import open_maps
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples, preprocess
-from fcer.errors import ConfigError
+from fcer.errors import ConfigError, DataError
 from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
+from fcer.models.ensemble import BATCH, batches_of
+from fcer.models.inference import predict_logits
 from fcer.models.members import Member, fold_file, load_members
 from fcer.models.methods import METHODS, Predictors, pass_counts, write_method_maps
 from fcer.models.student import HeadSpec, UncertaintyHead
@@ -139,10 +141,10 @@ def test_nearness_to_the_predicted_edge_falls_with_distance(maps):
     assert maps["boundary_distance_unc"].max() == 1
 
 
-def test_turned_input_turned_back(maps, predictors: Predictors, samples: Samples):
-    """By hand for one quarter turn and one mirror: winds blow elsewhere in a turned world."""
+def turned_by_hand(predictors: Predictors, samples: Samples, index: int) -> np.ndarray:
+    """Mean probability over quarter turns and mirrors: winds blow elsewhere in a turned world."""
     backbone, statistics = predictors.alone
-    raw, _ = samples.raw(0)
+    raw, _ = samples.raw(index)
     angle = samples.channels.index(7)
     passes = []
     for mirrored in (False, True):
@@ -152,11 +154,13 @@ def test_turned_input_turned_back(maps, predictors: Predictors, samples: Samples
             direction = -turned[:, angle] if mirrored else turned[:, angle]
             turned[:, angle] = (direction - 90 * quarters) % 360
             x = torch.from_numpy(preprocess(turned, samples.channels, FEATURES, statistics))[None]
-            with torch.no_grad():
-                prob = backbone(x).sigmoid()[0, 0].numpy()
-            prob = np.rot90(prob, -quarters)
+            prob = np.rot90(predict_logits(backbone, x).sigmoid()[0, 0].numpy(), -quarters)
             passes.append(prob[:, ::-1] if mirrored else prob)
-    np.testing.assert_allclose(maps["tta_prob"][0], np.mean(passes, 0), atol=1e-5)
+    return np.mean(passes, 0)
+
+
+def test_turned_input_turned_back(maps, predictors: Predictors, samples: Samples):
+    np.testing.assert_allclose(maps["tta_prob"][0], turned_by_hand(predictors, samples, 0), atol=1e-5)
     assert maps["tta_unc"].max() > 0
 
 
@@ -169,6 +173,53 @@ def test_dropout_is_left_on_and_drawn_by_the_seed(maps, predictors: Predictors, 
     with open_maps(again) as stored:
         for name in ("mc_dropout", "random"):
             assert np.array_equal(stored.unc(name, slice(None)), maps[f"{name}_unc"])
+
+
+def test_whole_images_are_predicted_as_large_as_they_are(predictors: Predictors, small_fires: Path, tmp_path: Path):
+    whole = Samples(open_catalog(small_fires, [2018, 2019]).fires, days=5, features=FEATURES, crop=None)
+    path = tmp_path / "predictions_2018.npz"
+    write_method_maps(path, predictors, whole, 2018, list(METHODS))
+    with open_maps(path) as stored:
+        fires = [whole.locate(k)[0] for k in range(len(whole))]
+        assert stored.size.tolist() == [[fire.height, fire.width] for fire in fires]
+        assert len({tuple(size) for size in stored.size.tolist()}) > 1, "else this tests nothing"
+        assert stored.shape == (len(whole), *stored.size.max(axis=0))
+        outside = ~stored.inside(slice(None))
+        loaded = predictors.student
+        for name in METHODS:
+            prob, unc = stored.prob(name, slice(None)), stored.unc(name, slice(None))
+            assert not prob[outside].any() and not unc[outside].any()
+            assert all(np.ptp(image[: size[0], : size[1]]) > 0 for image, size in zip(prob, stored.size, strict=True))
+        for index, (rows, columns) in enumerate(stored.size):
+            own = slice(index, index + 1), slice(rows), slice(columns)
+            assert np.array_equal(stored.arrays["y"][own][0], whole.raw(index)[1])
+            prob, unc = loaded.student.predict(shown(whole, loaded.normalization, index))
+            np.testing.assert_allclose(stored.arrays["student_prob"][own], prob, atol=1e-5)
+            np.testing.assert_allclose(stored.arrays["student_unc"][own], unc, atol=1e-5)
+        for index in (0, len(whole) - 1):
+            rows, columns = stored.size[index]
+            tta = turned_by_hand(predictors, whole, index)
+            np.testing.assert_allclose(stored.arrays["tta_prob"][index, :rows, :columns], tta, atol=1e-5)
+
+
+def test_whole_images_go_through_in_batches_of_one_size(small_fires: Path):
+    fires = open_catalog(small_fires, [2018, 2019]).fires
+    whole = Samples(fires, days=1, features=FEATURES, crop=None)
+    batches = list(batches_of(whole))
+    assert [k for where in batches for k in range(where.start, where.stop)] == list(range(len(whole)))
+    for where in batches:
+        assert len({whole.raw(k)[1].shape for k in range(where.start, where.stop)}) == 1
+        assert where.stop - where.start <= BATCH
+    crops = Samples(fires, days=1, features=FEATURES, crop=CROP)
+    assert [where.start for where in batches_of(crops)] == list(range(0, len(crops), BATCH))
+
+
+def test_no_sample_is_said(predictors: Predictors, small_fires: Path, tmp_path: Path):
+    none = Samples(open_catalog(small_fires, [2018]).fires, days=50, features=FEATURES, crop=None)
+    with pytest.raises(
+        DataError, match=r"^2018: no fire has 51 days in a row, which a sample takes; add longer fires$"
+    ):
+        write_method_maps(tmp_path / "predictions_2018.npz", predictors, none, 2018, ["ensemble"])
 
 
 def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], samples: Samples, tmp_path: Path):

@@ -19,7 +19,7 @@ from fcer.models import fast
 from fcer.models.backbones import ARCHITECTURES, Backbone
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.raw_days import needed_channels, predict_days
-from fcer.models.student import HeadSpec, Student, UncertaintyHead
+from fcer.models.student import HeadSpec, Student, StudentMaps, UncertaintyHead
 from fcer.models.student_files import HeadInfo, backbone_file, head_file, load_student, read_head_info, save_student
 
 FEATURES = (3, 38, 39)
@@ -209,6 +209,11 @@ def no_head(folder: Path) -> None:
         (without_header, "head.safetensors: its header does not say what the weights are; give a file that `fcer dist"),
         (with_header(hidden=[3]), "its weights do not fit its header"),
         (with_header(val_auroc=2.0), "its header cannot be used"),
+        (
+            with_header(val_auroc_low=0.8, val_auroc_high=0.6),
+            "its header cannot be used (a val_auroc from 0.8 to 0.6 is",
+        ),
+        (with_header(val_auroc_high=0.9), "its header cannot be used (a val_auroc from None to 0.9 is impossible)"),
         (with_header(logit="no"), "its header cannot be used ('no' is neither true nor false)"),
         (with_header(more=1), "its header cannot be used (more missing or unknown)"),
         (not_finite, "its weights are not finite"),
@@ -220,6 +225,25 @@ def test_a_damaged_student_is_one_sentence(damage, sentence: str, saved: Path):
     with pytest.raises(CheckpointError) as error:
         load_student(saved)
     assert sentence in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_head_of_an_older_version_is_read_and_knows_no_interval(saved: Path):
+    info = read_head_info(saved)
+    new = ("val_auroc_low", "val_auroc_high", "val_fires", "val_years")
+    older = {name: value for name, value in info.__dict__.items() if name not in new}
+    save_file(load_file(head_file(saved)), head_file(saved), {"fcer": json.dumps(older)})
+    assert load_student(saved).head == info
+    assert info.scores == {"val_auroc": 0.7}
+
+
+def test_a_head_says_its_interval(tmp_path: Path):
+    backbone = small_backbone("utae_t5")
+    head = make_head(backbone)
+    known = {"val_auroc_low": 0.6, "val_auroc_high": 0.8, "val_fires": 9, "val_years": (2019, 2020)}
+    save_student(tmp_path, backbone, backbone_info(backbone), head, head_info(head, **known))
+    info = read_head_info(tmp_path)
+    assert {name: getattr(info, name) for name in known} == known
+    assert info.scores == {"val_auroc": 0.7, "val_auroc_low": 0.6, "val_auroc_high": 0.8, "val_fires": 9.0}
 
 
 def raw_days(rng: np.random.Generator, batch: int = 2, height: int = 40, width: int = 36) -> np.ndarray:
@@ -241,6 +265,35 @@ def test_raw_days_are_standardised_inside(saved: Path, rng: np.random.Generator)
         assert torch.equal(ours, theirs)
 
 
+def test_many_samples_are_predicted_in_passes(saved: Path, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch):
+    loaded = load_student(saved)
+    raw = raw_days(rng, batch=5)
+    sizes = []
+    predict = loaded.student.predict
+
+    def watched(x: Tensor) -> StudentMaps:
+        sizes.append(len(x))
+        return predict(x)
+
+    monkeypatch.setattr(loaded.student, "predict", watched)
+    whole = predict_days(loaded, raw)
+    monkeypatch.setattr("fcer.models.raw_days._PASS", 2 * 40 * 36 + 1)
+    for ours, theirs in zip(predict_days(loaded, raw), whole, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    monkeypatch.setattr("fcer.models.raw_days._PASS", 1)
+    for ours, theirs in zip(predict_days(loaded, raw), whole, strict=True):
+        torch.testing.assert_close(ours, theirs)
+    assert sizes == [5, 2, 2, 1, 1, 1, 1, 1, 1]
+
+
+def test_missing_days_are_no_missing_sample(saved: Path, rng: np.random.Generator):
+    raw = raw_days(rng)
+    raw[:, :4] = np.nan
+    raw[:, 4, 22] = np.nan
+    for maps in predict_days(load_student(saved), raw):
+        assert torch.isfinite(maps).all()
+
+
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
@@ -250,6 +303,9 @@ def test_raw_days_are_standardised_inside(saved: Path, rng: np.random.Generator)
         (lambda raw: raw[:0], "does not fit"),
         (lambda raw: raw.astype(str), "numbers are needed, not <U"),
         (lambda raw: np.where(raw > 1, np.inf, raw), "infinite values; give NaN where a value is missing"),
+        (lambda raw: raw.astype(np.float64) * 1e300, "infinite values"),
+        (lambda raw: np.stack([raw[0], raw[1] * np.nan]), "sample 1 (of 0 to 1) holds nothing but NaN"),
+        (lambda raw: raw[:, :, [3, 22]] * np.nan, "or give values for NDVI (3), active fire (22)"),
     ],
 )
 def test_input_that_cannot_be_one(change, sentence: str, saved: Path, rng: np.random.Generator):

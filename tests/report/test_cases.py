@@ -45,6 +45,21 @@ def test_a_case_holds_its_own_maps(results, cases):
         assert case.fire_id == arrays["fire_id"][case.index]
 
 
+def test_padding_is_not_shown(results, cases, tmp_path):
+    paths = []
+    for year in (2018, 2019, 2020):
+        arrays = some_arrays(year)
+        grown = {
+            name: np.pad(a, ((0, 0), (0, 6), (0, 11)), constant_values=0 if name == "y" else 1) if a.ndim == 3 else a
+            for name, a in arrays.items()
+        }
+        paths.append(tmp_path / f"predictions_{year}.npz")
+        write_maps(paths[-1], PredictedMaps.from_arrays(grown | {"size": np.full((12, 2), 32)}, year=year))
+    again = read_cases(results, paths)
+    pd.testing.assert_frame_equal(case_table(again), case_table(cases))
+    assert map_figure(again, results).panels["maps"] == map_figure(cases, results).panels["maps"]
+
+
 def test_the_numbers_behind_the_maps(cases):
     table = case_table(cases)
     assert len(table) == 2 * 32 * 32

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from plain_interval import plain_interval
 from teaching_cases import make_teaching
 from training_cases import QUICK as MEMBER
 from training_cases import same_weights, untimed
@@ -31,8 +32,8 @@ def folders(cached: FeatureCache, tmp_path: Path) -> dict[str, Path]:
     return {"cache": cached.folder.parent, "students": tmp_path / "students"}
 
 
-def score_of_maps(teaching: Teaching, made: Distilled) -> float:
-    """AUROC near fire on the validation years, from whole maps in single precision."""
+def maps_near_fire(teaching: Teaching, made: Distilled) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Errors and uncertainty near fire on the validation years, image by image, from maps in single precision."""
     loaded = load_student(made.folder)
     errors, scores = [], []
     for x, y in teaching.validation(loaded.normalization):
@@ -40,6 +41,12 @@ def score_of_maps(teaching: Teaching, made: Distilled) -> float:
         near = fire_region(y, made.info.anchor_px)
         errors.append(((prob > 0.5) != y)[near])
         scores.append(unc[near])
+    return errors, scores
+
+
+def score_of_maps(teaching: Teaching, made: Distilled) -> float:
+    """AUROC of all of them together."""
+    errors, scores = maps_near_fire(teaching, made)
     return auroc_score(np.concatenate(errors), np.concatenate(scores))
 
 
@@ -80,6 +87,18 @@ def test_the_students_maps_have_the_validation_score_it_claims(teaching: Teachin
     """From files to score by another way than cached half-precision features."""
     made = distil(teaching, HEAD, anchor=2.5, **folders)
     assert score_of_maps(teaching, made) == pytest.approx(made.info.val_auroc, abs=1e-3)
+
+
+@pytest.mark.parametrize("along", [None, JOINT], ids=["frozen", "joint"])
+def test_it_knows_its_interval_over_draws_of_the_validation_fires(along, teaching: Teaching, folders: dict[str, Path]):
+    settings = dataclasses.replace(HEAD, seed=3)
+    info = (made := distil(teaching, settings, anchor=4.0, joint=along, **folders)).info
+    samples = teaching.validation()
+    fires = [samples.locate(k)[0].name for k in range(len(samples))]
+    plain = plain_interval(*maps_near_fire(teaching, made), fires, seed=3)
+    assert (info.val_auroc_low, info.val_auroc_high) == pytest.approx(plain, abs=1e-3)
+    assert info.val_auroc_low < info.val_auroc_high, "its fires differ"
+    assert (info.val_fires, info.val_years) == (2, teaching.backbone.fold.validation)
 
 
 def test_the_second_time_it_is_taken_as_it_is(teaching: Teaching, folders: dict[str, Path]):

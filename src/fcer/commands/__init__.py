@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fcer.cluster import connected
 from fcer.config import Config
 from fcer.resolve import Resolved
 
@@ -40,7 +41,8 @@ class Command:
     def run(self, resolved: Resolved, argument: str | Path | None = None) -> None:
         """Do the work."""
         given = () if self.argument is None else (argument,)
-        import_module(f"fcer.commands.{self.name}").run(resolved, *given)
+        with connected(resolved.config.cluster if "cluster" in self.options else None):
+            import_module(f"fcer.commands.{self.name}").run(resolved, *given)
 
 
 SYNTHETIC_OPTIONS = ("years", "fires_per_year", "image_size", "fire_days", "seed")

@@ -1,7 +1,7 @@
 """`fcer distill`: the student of each test year, tracked and registered."""
 
 from fcer.commands import settings_of
-from fcer.commands.ensemble import YearEnsemble, year_ensemble
+from fcer.commands.ensemble import YearEnsemble, teaching_of, year_ensembles
 from fcer.commands.study import ensemble_years, head_settings, member_settings, open_data
 from fcer.config import Config
 from fcer.models.student_files import head_file
@@ -18,12 +18,13 @@ def run(resolved: Resolved) -> None:
     years = ensemble_years(config)
     settings = settings_of(config, "distill")
     with tracked_run("distill", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
-        for year in years:
+        for ensemble in year_ensembles(config, years, tracked):
             if len(years) == 1:
-                distill_year(config, year_ensemble(config, year, tracked), tracked)
+                distill_year(config, ensemble, tracked)
                 continue
-            with tracked_run(f"distill {year}", settings={**settings, "year": year}, parent=tracked) as below:
-                distill_year(config, year_ensemble(config, year, below), below)
+            year = {"year": ensemble.year}
+            with tracked_run(f"distill {ensemble.year}", settings={**settings, **year}, parent=tracked) as below:
+                distill_year(config, ensemble, below)
     print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
@@ -34,9 +35,7 @@ def distill_year(config: Config, ensemble: YearEnsemble, tracked: TrackedRun, *,
     """
     fold = ensemble.backbone.fold
     dataset = open_data(config, (*fold.train, *fold.validation))
-    teaching = Teaching(
-        dataset, ensemble.members, ensemble.backbone, ensemble.shared, config.crop, config.views, config.seed
-    )
+    teaching = teaching_of(config, ensemble, dataset)
     distilled = distil(
         teaching,
         head_settings(config),
@@ -64,12 +63,13 @@ def _log(tracked: TrackedRun, ensemble: YearEnsemble, teaching: Teaching, distil
     tracked.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
     tracked.link_tagged({f"fold{m.slot.label}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
     tracked.curves(row for record in distilled.records for row in epoch_rows(record))
-    scores = {"val_auroc": info.val_auroc, "anchor_px": info.anchor_px}
-    tracked.metrics({"best/val_auroc": info.val_auroc, "best/epoch": info.epoch, "anchor/px": info.anchor_px})
-    tracked.tags({"fcer.student": info.key, "fcer.test_year": str(ensemble.year)})
+    tracked.metrics({f"best/{name}": value for name, value in info.scores.items()})
+    tracked.metrics({"best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
+    tracked.tags({"fcer.student": info.key, **years})
     tracked.file(head_file(distilled.folder), "student")
     tracked.file(distilled.folder / "history.json", "student")
-    tracked.model(distilled.folder, metrics=scores)
+    tracked.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
 
 
 def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:

@@ -21,7 +21,8 @@ def run(resolved: Resolved) -> None:
     settings = settings_of(config, "evaluate")
     if config.predictions:
         # Nothing is known of how these maps came about
-        settings = {key: settings[key] for key in ("predictions", "reference", "anchor", "radii", "bootstrap", "seed")}
+        keys = ("predictions", "reference", "anchor", "radii", "bootstrap", "seed", "engine")
+        settings = {key: settings[key] for key in keys}
     with tracked_run("evaluate", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
         if config.predictions:
             for path in config.predictions:
@@ -65,6 +66,8 @@ def evaluate_maps(
         radii=config.radii,
         bootstrap=config.bootstrap,
         seed=config.seed,
+        engine=config.engine,
+        workers=config.workers,
     )
     if anchor != config.anchor:
         origin = "the ensemble's mean ASD on the validation years"

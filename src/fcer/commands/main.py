@@ -11,9 +11,10 @@ from fcer.tracking import tracked_run
 
 __all__ = ["run"]
 
-_PAPER = {"normalization": "backbone", "select_by": "file_ap"}
-"""Where the paper's settings differ from the defaults."""
-_FREE = {"data", "checkpoints", "year", "device", "work", "workers", "seed"} | {*SYNTHETIC_OPTIONS, *MEMBER_OPTIONS}
+_PAPER = {"normalization": "backbone", "select_by": "file_ap", "test_image": "crop"}
+"""Where the paper's settings differ from the defaults, and what an evaluation must have of them."""
+_PLACES = ("data", "checkpoints", "year", "device", "work", "workers", "cluster", "seed")
+_FREE = {*_PLACES, *SYNTHETIC_OPTIONS, *MEMBER_OPTIONS}
 """Settings that say where and how the work is done, or that released members and real data do not depend on."""
 
 

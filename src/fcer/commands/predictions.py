@@ -6,18 +6,22 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fcer import __version__
 from fcer.commands.distill import distill_year
-from fcer.commands.ensemble import YearEnsemble, year_ensemble
-from fcer.commands.study import central_samples, open_data, test_years
+from fcer.commands.ensemble import YearEnsemble, year_ensembles
+from fcer.commands.study import evaluated_samples, open_data, test_years
 from fcer.config import Config
+from fcer.data.samples import Samples
 from fcer.errors import DataError, FcerWarning
 from fcer.files import atomic_path
 from fcer.models.methods import Predictors, pass_counts, write_method_maps
 from fcer.models.student_files import LoadedStudent, load_student
+from fcer.parallel import map_tasks
 from fcer.resolve import Resolved
 from fcer.tracking import TrackedRun
+from fcer.training import put_on, with_threads_of_here
 
 __all__ = ["Predicted", "predict_years"]
 
@@ -44,20 +48,27 @@ def predict_years(resolved: Resolved, out: Path, tracked: TrackedRun) -> Predict
     """Write `predictions_YEAR.npz` for each test year; what is there, of the same inputs, stays."""
     config = resolved.config
     predicted = Predicted([], {}, [])
-    for year in test_years(config):
-        ensemble = year_ensemble(config, year, tracked)
-        student = _student(resolved, ensemble, tracked)
+    planned = []
+    for ensemble in year_ensembles(config, test_years(config), tracked):
+        year, student = ensemble.year, _student(resolved, ensemble, tracked)
         predictors = Predictors(
-            ensemble.members, ensemble.backbone, student, ensemble.shared, config.passes, config.seed
+            ensemble.members, ensemble.backbone, student, ensemble.shared, config.passes, config.seed, config.device
         )
         methods = [name for name in config.methods if name != "student" or student]
         if student:
             tracked.link_tagged({f"student{year}": ("fcer.student", student.head.key)})
             predicted.anchors_px.append(student.head.anchor_px)
-        path = out / f"predictions_{year}.npz"
-        _predict_year(config, year, predictors, methods, path, tracked)
-        predicted.files.append(path)
+        planned.append(_plan(config, predictors, methods, year, out, tracked))
+        predicted.files.append(planned[-1].path)
         predicted.passes.update(pass_counts(predictors, methods))
+    missing = [one for one in planned if not one.is_there()]
+    for one in planned:
+        if one not in missing:
+            print(f"{one.year}: predicted before, {one.path}")
+    # in one process, where torch uses all cores; on a cluster, years side by side
+    predict, gpu = with_threads_of_here(_predict), config.device == "cuda"
+    for _ in map_tasks(predict, missing, workers=1, label="predict", unit="year", gpu=gpu):
+        pass
     return predicted
 
 
@@ -79,20 +90,54 @@ def _student(resolved: Resolved, ensemble: YearEnsemble, tracked: TrackedRun) ->
         return None
 
 
-def _predict_year(
-    config: Config, year: int, predictors: Predictors, methods: Sequence[str], path: Path, tracked: TrackedRun
-) -> None:
-    dataset = open_data(config, [year])
-    tracked.dataset(dataset.catalog.root, dataset.fingerprint([year]), "test")
-    key = _key(config, dataset.fingerprint([year]), predictors, methods)
-    note = path.with_suffix(".json")
-    if _is_there(path, note, key):
-        print(f"{year}: predicted before, {path}")
-        return
-    note.unlink(missing_ok=True)
-    write_method_maps(path, predictors, central_samples(config, dataset, [year]), year, methods)
-    with atomic_path(note) as partial:
-        partial.write_text(json.dumps({"key": key, "file": _file_state(path)}) + "\n")
+@dataclass(frozen=True, eq=False)
+class _YearToPredict:
+    """A year's maps, as they are to be."""
+
+    year: int
+    predictors: Predictors
+    methods: list[str]
+    samples: Samples
+    path: Path
+    key: str
+    """Stands for everything that decides the maps."""
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    @property
+    def note(self) -> Path:
+        """Says which maps lie beside it."""
+        return self.path.with_suffix(".json")
+
+    def is_there(self) -> bool:
+        """Whether the maps are those of this key, and nobody has written others in their place."""
+        if not (self.path.exists() and self.note.exists()):
+            return False
+        return bool(json.loads(self.note.read_text()) == self.described())
+
+    def described(self) -> dict[str, Any]:
+        """What the note says of the maps as they are."""
+        state = self.path.stat()
+        return {"key": self.key, "file": [state.st_size, state.st_mtime_ns]}
+
+
+def _plan(
+    config: Config, predictors: Predictors, methods: list[str], year: int, out: Path, tracked: TrackedRun
+) -> _YearToPredict:
+    dataset = open_data(config, [year], whole=config.test_image == "full")
+    fingerprint = dataset.fingerprint([year])
+    tracked.dataset(dataset.catalog.root, fingerprint, "test")
+    samples, path = evaluated_samples(config, dataset, [year]), out / f"predictions_{year}.npz"
+    return _YearToPredict(year, predictors, methods, samples, path, _key(config, fingerprint, predictors, methods))
+
+
+def _predict(planned: _YearToPredict) -> None:
+    put_on(planned.predictors.members, planned.predictors.device)
+    planned.note.unlink(missing_ok=True)
+    write_method_maps(planned.path, planned.predictors, planned.samples, planned.year, planned.methods)
+    with atomic_path(planned.note) as partial:
+        partial.write_text(json.dumps(planned.described()) + "\n")
 
 
 def _key(config: Config, fingerprint: str, predictors: Predictors, methods: Sequence[str]) -> str:
@@ -108,21 +153,9 @@ def _key(config: Config, fingerprint: str, predictors: Predictors, methods: Sequ
         "backbone": predictors.backbone.digest,
         "student": student and student.head.key,
         "shared": None if shared is None else [list(shared.mean), list(shared.std)],
-        "crop": config.crop,
+        "crop": None if config.test_image == "full" else config.crop,
         "methods": list(methods),
         "passes": config.passes,
         "seed": config.seed,
     }
     return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
-
-
-def _is_there(path: Path, note: Path, key: str) -> bool:
-    """Whether the maps are those of this key, and nobody has written others in their place."""
-    if not (path.exists() and note.exists()):
-        return False
-    said = json.loads(note.read_text())
-    return bool(said == {"key": key, "file": _file_state(path)})
-
-
-def _file_state(path: Path) -> list[int]:
-    return [path.stat().st_size, path.stat().st_mtime_ns]

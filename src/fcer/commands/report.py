@@ -79,7 +79,7 @@ def _folders(resolved: Resolved, out: Path, tracked: TrackedRun) -> list[Path]:
     latest = config.work / "results"
     if (latest / "evaluation.json").exists():
         given = [key for key in COMMANDS["evaluate"].options if resolved.origins[key] not in ("default", "demo")]
-        ignored = [key for key in given if key not in (*_OWN, "out", "work", "workers")]
+        ignored = [key for key in given if key not in (*_OWN, "out", "work", "workers", "cluster")]
         if ignored:
             raise ConfigError(
                 f"{ignored[0]}: {latest} holds an evaluation already, which is reported as it is; "

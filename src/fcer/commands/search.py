@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fcer.commands import COMMANDS, settings_of
 from fcer.commands.distill import distill_year, epoch_rows
-from fcer.commands.ensemble import YearEnsemble, year_ensemble
+from fcer.commands.ensemble import YearEnsemble, teaching_of, year_ensembles
 from fcer.commands.study import head_settings, open_data
 from fcer.config import Config, fields
 from fcer.errors import ConfigError, FcerError, FcerWarning
@@ -38,7 +38,6 @@ from fcer.search.study import (
 from fcer.search.worker import Begun, Ended, Job
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.tracking.server import tracking_uri
-from fcer.training import Teaching
 from fcer.training.anchor_region import gather_region
 from fcer.training.distillation import settle_anchor
 from fcer.training.feature_cache import FeatureCache, cache_features
@@ -120,12 +119,10 @@ def _remember_run(study: Study, tracked: TrackedRun, *, by_mlflow: bool) -> None
 
 def _prepare(config: Config, tracked: TrackedRun) -> tuple[YearEnsemble, FeatureCache, float]:
     """Everything that trials build on. Nothing of the test year is read."""
-    ensemble = year_ensemble(config, int(config.year), tracked, compare=False)
+    (ensemble,) = year_ensembles(config, [int(config.year)], tracked, compare=False)
     fold = ensemble.backbone.fold
     dataset = open_data(config, (*fold.train, *fold.validation))
-    teaching = Teaching(
-        dataset, ensemble.members, ensemble.backbone, ensemble.shared, config.crop, config.views, config.seed
-    )
+    teaching = teaching_of(config, ensemble, dataset)
     cached = cache_features(teaching, config.work / "cache" / "features")
     anchor_px = settle_anchor(config.anchor, cached)
     gather_region(cached.validation, anchor_px)  # what cannot be scored is refused here, not in every worker

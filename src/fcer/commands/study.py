@@ -20,6 +20,7 @@ __all__ = [
     "central_samples",
     "checkpoint_folder",
     "ensemble_years",
+    "evaluated_samples",
     "head_settings",
     "member_folds",
     "member_settings",
@@ -45,13 +46,13 @@ def member_folds(config: Config, year: int) -> list[Fold]:
     return [folds[k % len(folds)] for k in range(config.members)]
 
 
-def open_data(config: Config, years: Sequence[int]) -> Dataset:
-    """The named dataset, or the synthetic one, as far as `years` need it."""
+def open_data(config: Config, years: Sequence[int], *, whole: bool = False) -> Dataset:
+    """The named dataset, or the synthetic one, as far as `years` need it; `whole` images are never too small."""
     return open_dataset(
         config.data or synthetic_data(config),
         sorted(set(years)),
         features=feature_indices(config.features),
-        crop=config.crop,
+        crop=None if whole else config.crop,
         cache=config.work / "cache",
         workers=config.workers,
     )
@@ -109,10 +110,19 @@ def checkpoint_folder(config: Config, dataset: Dataset) -> Path:
 
 def central_samples(config: Config, dataset: Dataset, years: Sequence[int]) -> Samples:
     """Central crops of `years`, the same labels for every backbone; members standardise them themselves."""
+    return _samples(config, dataset, years, config.crop)
+
+
+def evaluated_samples(config: Config, dataset: Dataset, years: Sequence[int]) -> Samples:
+    """What of the test `years` is predicted and scored: the central crops, or with `test_image: full` all of it."""
+    return _samples(config, dataset, years, None if config.test_image == "full" else config.crop)
+
+
+def _samples(config: Config, dataset: Dataset, years: Sequence[int], crop: int | None) -> Samples:
     return Samples(
         dataset.fires(years),
         days=architecture(config.arch).days,
         features=feature_indices(config.features),
-        crop=config.crop,
+        crop=crop,
         leading=TEST_LEADING_DAYS,
     )

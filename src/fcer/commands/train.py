@@ -3,8 +3,10 @@
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
+from fcer.cluster import current
 from fcer.commands import settings_of
 from fcer.commands.study import (
     central_samples,
@@ -23,33 +25,71 @@ from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
 from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, tracked_run
-from fcer.training import EpochRecord, World, persistence_ap, train_member
+from fcer.training import (
+    EpochRecord,
+    MemberResult,
+    MemberSettings,
+    MemberToTrain,
+    World,
+    persistence_ap,
+    train_apart,
+    train_member,
+)
 
-__all__ = ["compare_members", "run", "train_members"]
+__all__ = ["compare_members", "run", "train_members", "trained_members"]
 
 
 def run(resolved: Resolved) -> None:
     """Train what is missing, year by year, and compare it with persistence."""
     config = resolved.config
     asked = _asked_folds(resolved)
-    if not World.from_environment().is_main:
+    world = World.from_environment()
+    if world.size > 1 and config.cluster:
+        raise ConfigError("cluster: torchrun spreads one member over processes, a cluster members; use one of the two")
+    if not world.is_main:
         # One of several processes of torchrun: it works along, and the first one speaks
-        for folds in asked:
-            _train_folds(config, folds, None)
+        for planned in _plan(config, asked):
+            train_member(planned.dataset, planned.slot.fold, planned.how, planned.path)
         return
     with tracked_run(
         "train", settings=settings_of(config, "train"), config=to_yaml(resolved), work=config.work
     ) as tracked:
+        train_members(config, asked, tracked)
         for folds in asked:
-            members = train_members(config, folds, tracked)
+            members = trained_members(config, folds)
             for year in folds[0].test:
                 compare_members(config, year, members, tracked)
     print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
-def train_members(config: Config, folds: Sequence[Fold], tracked: TrackedRun) -> list[Member]:
-    """One member for each of `folds`, trained where it is not there yet; no file of a test year is read."""
-    folder = _train_folds(config, folds, tracked)
+@dataclass(frozen=True)
+class _Planned:
+    """A member that is to be there."""
+
+    dataset: Dataset
+    slot: Slot
+    how: MemberSettings
+    path: Path
+
+
+def train_members(config: Config, ensembles: Sequence[Sequence[Fold]], tracked: TrackedRun) -> None:
+    """Train whatever member of these ensembles is not there yet, each a run of its own; no test year is read.
+
+    On a cluster all of them are trained side by side, and logged as each is there.
+    """
+    # two test years of WSTS+ share their members
+    planned = {one.path: one for one in _plan(config, ensembles)}
+    if current() is not None:
+        missing = [one for one in planned.values() if not one.path.exists()]
+        for path, result in train_apart([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
+            _train_tracked(config, planned.pop(path), tracked, result)
+    for one in planned.values():
+        _train_tracked(config, one, tracked, None)
+
+
+def trained_members(config: Config, folds: Sequence[Fold]) -> list[Member]:
+    """One member for each of `folds`, as `train_members` has left it."""
+    folder = checkpoint_folder(config, _training_data(config, folds))
     return load_members(folder, config.arch, folds, member_settings(config).features)
 
 
@@ -70,21 +110,28 @@ def _asked_folds(resolved: Resolved) -> list[list[Fold]]:
     return [[fold]]
 
 
-def _train_folds(config: Config, folds: Sequence[Fold], tracked: TrackedRun | None) -> Path:
-    dataset = open_data(config, [y for fold in folds for y in (*fold.train, *fold.validation)])
-    folder = checkpoint_folder(config, dataset)
-    for slot in slots_of(folds):
-        path = fold_file(folder, slot.label)
-        if tracked is None:
-            train_member(dataset, slot.fold, member_settings(config, slot.round), path)
-        else:
-            _train_tracked(config, dataset, slot, path, tracked)
-    return folder
+def _plan(config: Config, ensembles: Sequence[Sequence[Fold]]) -> list[_Planned]:
+    planned = []
+    for folds in ensembles:
+        dataset = _training_data(config, folds)
+        folder = checkpoint_folder(config, dataset)
+        for slot in slots_of(folds):
+            how = member_settings(config, slot.round)
+            planned.append(_Planned(dataset, slot, how, fold_file(folder, slot.label)))
+    return planned
 
 
-def _train_tracked(config: Config, dataset: Dataset, slot: Slot, path: Path, parent: TrackedRun) -> None:
-    """Train one member under a run of its own, which begins with the first epoch: one that exists needs none."""
-    fold, how = slot.fold, member_settings(config, slot.round)
+def _training_data(config: Config, folds: Sequence[Fold]) -> Dataset:
+    return open_data(config, [year for fold in folds for year in (*fold.train, *fold.validation)])
+
+
+def _train_tracked(config: Config, planned: _Planned, parent: TrackedRun, apart: MemberResult | None) -> None:
+    """Train one member under a run of its own, which begins with the first epoch: one that exists needs none.
+
+    One that was trained `apart` is logged in the same way, all epochs at once.
+    """
+    dataset, slot, how, path = planned.dataset, planned.slot, planned.how, planned.path
+    fold = slot.fold
     settings = {**settings_of(config, "train"), "fold": fold.number, "round": slot.round, "seed": how.seed}
     runs: list[TrackedRun] = []
     with ExitStack() as stack:
@@ -98,7 +145,9 @@ def _train_tracked(config: Config, dataset: Dataset, slot: Slot, path: Path, par
             metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
             runs[0].metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
 
-        result = train_member(dataset, fold, how, path, on_epoch=on_epoch)
+        result = apart or train_member(dataset, fold, how, path, on_epoch=on_epoch)
+        for record in apart.records if apart else ():
+            on_epoch(record)
         val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
         for run in runs:
             run.metrics({"best/val_ap": val_ap, "best/epoch": result.best_epoch or 0})

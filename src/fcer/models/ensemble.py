@@ -4,6 +4,7 @@ Shape suffixes: K members, B samples, H height, W width, F features of the decod
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +24,12 @@ __all__ = [
     "BATCH",
     "Batch",
     "average_precisions",
+    "batches_of",
     "choose_backbone",
     "member_batches",
     "pass_through",
     "sample_labels",
+    "sample_sizes",
     "selection_aps",
     "standardise",
 ]
@@ -89,8 +92,7 @@ def member_batches(
 ) -> Iterator[tuple[slice, Batch]]:
     """Every sample read once and shown to every member, with where it stands."""
     with tqdm(total=len(samples), desc=label, unit="sample", disable=None, leave=False) as bar:
-        for start in range(0, len(samples), BATCH):
-            where = slice(start, min(start + BATCH, len(samples)))
+        for where in batches_of(samples):
             read = [samples.raw(k) for k in range(where.start, where.stop)]
             yield where, pass_through(members, samples, read, shared=shared)
             bar.update(where.stop - where.start)
@@ -125,6 +127,23 @@ def standardise(read: Sequence[RawSample], samples: Samples, normalization: Norm
     """Raw samples of one size as a model sees them (B, T, C, H, W)."""
     x = [preprocess(raw, samples.channels, samples.features, normalization) for raw, _ in read]
     return torch.from_numpy(np.stack(x))
+
+
+def batches_of(samples: Samples) -> Iterator[slice]:
+    """Every sample, from first to last, in batches of one image size."""
+    sizes = sample_sizes(samples)
+    changes = 1 + np.flatnonzero((np.diff(sizes, axis=0) != 0).any(axis=1))
+    for first, last in pairwise([0, *changes.tolist(), len(sizes)]):
+        for start in range(first, last, BATCH):
+            yield slice(start, min(start + BATCH, last))
+
+
+def sample_sizes(samples: Samples) -> NDArray[np.int64]:
+    """Rows and columns of each sample's image (N, 2): the crop's, or those of its fire."""
+    if samples.crop is not None:
+        return np.full((len(samples), 2), samples.crop, np.int64)
+    fires = (samples.locate(k)[0] for k in range(len(samples)))
+    return np.array([(fire.height, fire.width) for fire in fires], np.int64).reshape(-1, 2)
 
 
 def sample_labels(samples: Samples) -> dict[str, NDArray[np.str_]]:

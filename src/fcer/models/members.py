@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from fcer.data.folds import WSTS_PLUS, Fold, Slot, slots_of
 from fcer.data.normalization import Normalization, released
@@ -41,6 +43,11 @@ class Member:
     def digest(self) -> str:
         """Of the checkpoint's content."""
         return content_hash(self.path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes a member travels as the place of its checkpoint: weights are large, and on disk."""
+        arch, file = self.backbone.spec.arch, (self.path, self.digest)
+        return _reopened, (arch, file, self.slot, self.features, self.file_ap)
 
     def original(self) -> tuple[Backbone, CheckpointInfo]:
         """The backbone as it lies in the file, and what the file says of it or a released one stands for."""
@@ -83,18 +90,26 @@ def load_members(folder: Path, arch: str, folds: Sequence[Fold], features: Seque
         return [_own(fold_file(folder, slot.label), arch, slot, features) for slot in slots]
     # The released layout says nothing of channels: the weights must fit the number of those asked for
     files = find_released(folder, arch, [fold.number for fold in folds])
-    return [
-        Member(
-            slot=slot,
-            path=files[slot.fold.number].path,
-            backbone=fast(load_released(files[slot.fold.number].path, arch, len(features))),
-            normalization=released(slot.fold.train),
-            val_ap=None,
-            file_ap=files[slot.fold.number].test_ap,
-            features=tuple(features),
-        )
-        for slot in slots
-    ]
+    found = [(slot, files[slot.fold.number]) for slot in slots]
+    return [_released(file.path, arch, slot, features, file.test_ap) for slot, file in found]
+
+
+@lru_cache(maxsize=16)
+def _reopened(
+    arch: str, file: tuple[Path, str], slot: Slot, features: tuple[int, ...], file_ap: float | None
+) -> Member:
+    """A member that came from another process, read once here however often it comes."""
+    path, digest = file
+    if content_hash(path) != digest:
+        raise CheckpointError(f"{path}: it has changed since the command began; start the same command again")
+    if path.suffix == ".safetensors":
+        return _own(path, arch, slot, features)
+    return _released(path, arch, slot, features, file_ap)
+
+
+def _released(path: Path, arch: str, slot: Slot, features: Sequence[int], file_ap: float | None) -> Member:
+    backbone = fast(load_released(path, arch, len(features)))
+    return Member(slot, path, backbone, released(slot.fold.train), None, file_ap, tuple(features))
 
 
 def _missing(folder: Path, slot: Slot, members: int) -> CheckpointError:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,10 +21,18 @@ from fcer.core.surface import boundary
 from fcer.data.maps import PredictedMaps, write_maps
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
-from fcer.errors import ConfigError
+from fcer.errors import ConfigError, DataError
 from fcer.files import scratch_folder
 from fcer.models.backbones import Backbone
-from fcer.models.ensemble import BATCH, Batch, RawSample, pass_through, sample_labels, standardise
+from fcer.models.ensemble import (
+    Batch,
+    RawSample,
+    batches_of,
+    pass_through,
+    sample_labels,
+    sample_sizes,
+    standardise,
+)
 from fcer.models.members import Member
 from fcer.models.sampling import TURNS, dropout_passes, turned_passes, with_dropout
 from fcer.models.student import StudentMaps
@@ -46,6 +55,8 @@ class Predictors:
     """Statistics that all members' inputs are standardised with; none: each with its own."""
     dropout_passes: int = 10
     seed: int = 0
+    device: str = "auto"
+    """Where members predict."""
 
     @property
     def trained_along(self) -> LoadedStudent | None:
@@ -201,7 +212,8 @@ def pass_counts(predictors: Predictors, methods: Sequence[str]) -> dict[str, int
 def write_method_maps(path: Path, predictors: Predictors, samples: Samples, year: int, methods: Sequence[str]) -> None:
     """Predict every sample and write each method's maps as predicted maps of `year`.
 
-    Maps go to disk as they are made: a year never has to fit in memory.
+    Maps go to disk as they are made: a year never has to fit in memory. Whole images, which differ in size, are
+    padded to the largest.
     """
     if len(predictors.members) < 2:
         raise ConfigError(f"checkpoints: an ensemble needs two members or more, but there is {len(predictors.members)}")
@@ -209,9 +221,10 @@ def write_method_maps(path: Path, predictors: Predictors, samples: Samples, year
         raise ValueError("there is no student to predict with")
     if "mc_dropout" in methods:
         _ = predictors.with_dropout  # a backbone without is refused before anything is predicted
-    if samples.crop is None:
-        raise ValueError("maps of one file have one size: samples need a crop")
-    shape = (len(samples), samples.crop, samples.crop)
+    if not len(samples):
+        raise DataError(f"{year}: no fire has {samples.days + 1} days in a row, which a sample takes; add longer fires")
+    sizes = sample_sizes(samples)
+    shape = (len(samples), *sizes.max(axis=0).tolist())
     names = [f"{name}_{kind}" for name in methods for kind in ("prob", "unc")]
     with scratch_folder(path.parent, "maps") as folder:
         arrays = {
@@ -221,14 +234,17 @@ def write_method_maps(path: Path, predictors: Predictors, samples: Samples, year
             for name in ("y", *names)
         }
         with tqdm(total=len(samples), desc=f"predict {year}", unit="sample", disable=None, leave=False) as bar:
-            for start in range(0, len(samples), BATCH):
-                where = slice(start, min(start + BATCH, len(samples)))
+            for where in batches_of(samples):
                 read = [samples.raw(k) for k in range(where.start, where.stop)]
-                seen = _Seen(predictors, samples, start, read)
-                arrays["y"][where] = [y for _, y in read]
+                seen = _Seen(predictors, samples, where.start, read)
+                rows, columns = sizes[where.start]
+                place = where, slice(rows), slice(columns)
+                arrays["y"][place] = [y for _, y in read]
                 for name in methods:
-                    arrays[f"{name}_prob"][where] = METHODS[name].prob(seen)
-                    arrays[f"{name}_unc"][where] = METHODS[name].unc(seen)
+                    arrays[f"{name}_prob"][place] = METHODS[name].prob(seen)
+                    arrays[f"{name}_unc"][place] = METHODS[name].unc(seen)
                 bar.update(where.stop - where.start)
-        labels = sample_labels(samples)
+        labels: dict[str, NDArray[Any]] = {**sample_labels(samples)}
+        if samples.crop is None:
+            labels["size"] = sizes
         write_maps(path, PredictedMaps.from_arrays({**arrays, **labels}, year=year, source=str(path)))

@@ -15,6 +15,9 @@ from fcer.models.student_files import LoadedStudent
 
 __all__ = ["needed_channels", "predict_days"]
 
+_PASS = 2**18
+"""Pixels of a pass through the student at most, or one image: its inner maps take several hundred bytes for each."""
+
 
 def needed_channels(loaded: LoadedStudent) -> list[int]:
     """The raw channels that a student reads, ascending."""
@@ -28,9 +31,13 @@ def predict_days(loaded: LoadedStudent, raw_BTCHW: NDArray[np.float32]) -> Stude
     detection, 0 or NaN where there is none.
     """
     raw = _checked(loaded, np.asarray(raw_BTCHW))
-    features = loaded.backbone.features
-    x = [preprocess(days, needed_channels(loaded), features, loaded.normalization) for days in raw]
-    return loaded.student.predict(torch.from_numpy(np.stack(x)))
+    needed, features = needed_channels(loaded), loaded.backbone.features
+    pieces = []
+    batch = max(1, _PASS // (raw.shape[-2] * raw.shape[-1]))
+    for start in range(0, len(raw), batch):
+        x = [preprocess(days, needed, features, loaded.normalization) for days in raw[start : start + batch]]
+        pieces.append(loaded.student.predict(torch.from_numpy(np.stack(x))))
+    return StudentMaps(*(torch.cat(maps) for maps in zip(*pieces, strict=True)))
 
 
 def _checked(loaded: LoadedStudent, raw: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -47,6 +54,13 @@ def _checked(loaded: LoadedStudent, raw: NDArray[np.float32]) -> NDArray[np.floa
         raise InputError(f"input: shape {raw.shape} does not fit; give {expected}")
     if raw.shape[2] == len(CHANNELS):
         raw = raw[:, :, needed]
+    with np.errstate(over="ignore"):  # infinite then, which is looked for
+        raw = raw.astype(np.float32, copy=False)
     if np.isinf(raw).any():
         raise InputError("input: it holds infinite values; give NaN where a value is missing")
-    return raw.astype(np.float32, copy=False)
+    if (empty := np.isnan(raw).all(axis=(1, 2, 3, 4))).any():
+        raise InputError(
+            f"input: sample {empty.argmax()} (of 0 to {len(raw) - 1}) holds nothing but NaN in the channels that are "
+            f"needed; leave it out, or give values for {names}"
+        )
+    return raw

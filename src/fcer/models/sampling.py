@@ -22,7 +22,7 @@ from fcer.models.inference import predict_logits
 __all__ = ["TURNS", "dropout_passes", "turned_passes", "with_dropout"]
 
 TURNS = tuple(View(0, 0, mirrored, False, quarters) for mirrored in (False, True) for quarters in range(4))
-"""The eight ways to lay a square on itself."""
+"""The eight ways to lay a square on itself; an image that is longer than wide lies across in half of them."""
 
 
 def with_dropout(backbone: Backbone) -> Backbone:

@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -16,7 +17,7 @@ from fcer.errors import CheckpointError
 from fcer.files import atomic_path
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint, save_checkpoint
-from fcer.models.headers import HEADER, integer, number, opened, parse_header, several, text, truth
+from fcer.models.headers import HEADER, integer, number, opened, optional, parse_header, several, text, truth
 from fcer.models.inference import fast
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
 
@@ -49,12 +50,27 @@ class HeadInfo:
     code_version: str
     key: str
     """Stands for all that decided the weights."""
+    val_auroc_low: float | None = None
+    """Lower end of the 95 % interval of `val_auroc` over draws of fires; none: an older version did not ask."""
+    val_auroc_high: float | None = None
+    val_fires: int | None = None
+    """Fires of the validation years that have pixels in that region; of one alone both ends are `val_auroc`."""
+    val_years: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.features < 1 or any(width < 1 for width in self.hidden):
             raise ValueError(f"a head from {self.features} features through {list(self.hidden)} is none")
         if not (math.isfinite(self.anchor_px) and 0 <= self.val_auroc <= 1):
             raise ValueError(f"anchor_px {self.anchor_px} or val_auroc {self.val_auroc} is impossible")
+        low, high = self.val_auroc_low, self.val_auroc_high
+        if (low is None) != (high is None) or not 0 <= (low or 0) <= (1 if high is None else high) <= 1:
+            raise ValueError(f"a val_auroc from {low} to {high} is impossible")
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """What the validation years say of it, by name: all that is known."""
+        named = ("val_auroc", "val_auroc_low", "val_auroc_high", "val_fires")
+        return {name: float(value) for name in named if (value := getattr(self, name)) is not None}
 
     @property
     def spec(self) -> HeadSpec:
@@ -71,6 +87,11 @@ class LoadedStudent:
     """To standardise its input with."""
     backbone: CheckpointInfo
     head: HeadInfo
+    folder: Path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To other processes a student travels as the place of its files."""
+        return load_student, (self.folder,)
 
 
 def backbone_file(folder: Path) -> Path:
@@ -116,7 +137,7 @@ def load_student(folder: Path) -> LoadedStudent:
     head.load_state_dict(weights)
     student = Student(fast(backbone), head.eval().requires_grad_(False))
     normalization = Normalization(backbone_info.mean, backbone_info.std, f"of {backbone_file(folder).name}")
-    return LoadedStudent(student.eval(), normalization, backbone_info, info)
+    return LoadedStudent(student.eval(), normalization, backbone_info, info, folder)
 
 
 def read_head_info(folder: Path) -> HeadInfo:
@@ -126,7 +147,7 @@ def read_head_info(folder: Path) -> HeadInfo:
 
 
 def _parse(path: Path, metadata: dict[str, str] | None) -> HeadInfo:
-    return parse_header(path, metadata, HeadInfo, _READERS, written_by="fcer distill")
+    return parse_header(path, metadata, HeadInfo, _READERS, written_by="fcer distill", absent=_ABSENT)
 
 
 _READERS = {
@@ -144,4 +165,11 @@ _READERS = {
     "dataset_fingerprint": text,
     "code_version": text,
     "key": text,
+    "val_auroc_low": optional(number),
+    "val_auroc_high": optional(number),
+    "val_fires": optional(integer),
+    "val_years": several(integer),
 }
+
+_ABSENT: dict[str, object] = {"val_auroc_low": None, "val_auroc_high": None, "val_fires": None, "val_years": []}
+"""Heads in a registry are older than the version that looks at them."""

@@ -117,8 +117,10 @@ def _read_case(results: Results, maps: PredictedMaps, row: Mapping[Any, Any]) ->
     index = int(row["index"])
     image = slice(index, index + 1)
     methods = results.settings.methods
-    fire = maps.fire(image)[0]
-    prob = {method: maps.prob(method, image)[0] for method in methods}
+    rows, columns = maps.shape[1:] if maps.size is None else maps.size[index]
+    seen = 0, slice(rows), slice(columns)  # without padding
+    fire = maps.fire(image)[seen]
+    prob = {method: maps.prob(method, image)[seen] for method in methods}
     return Case(
         size=row["size"],
         year=maps.year,
@@ -132,5 +134,5 @@ def _read_case(results: Results, maps: PredictedMaps, row: Mapping[Any, Any]) ->
         region=fire_region(fire, results.settings.anchor_px),
         error=(prob[results.settings.reference] > FIRE_THRESHOLD) != fire,
         prob=prob,
-        unc={method: maps.unc(method, image)[0] for method in methods},
+        unc={method: maps.unc(method, image)[seen] for method in methods},
     )

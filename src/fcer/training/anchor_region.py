@@ -1,6 +1,6 @@
 """The pixels near fire that decide which epoch is kept, gathered once: validation costs one product and one sort.
 
-Shape suffixes: B samples, K passes of the teacher, F features, P pixels.
+Shape suffixes: N samples, B samples of a block, K passes of the teacher, F features, P pixels.
 """
 
 from typing import NamedTuple
@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from fcer.core.arrays import BoolArray, FloatArray, IntArray
+from fcer.core.bootstrap import bootstrap_ranking, draw_fires, percentile_interval
 from fcer.core.ranking import auroc, rank_counts
 from fcer.core.regions import fire_region
 from fcer.core.surface import surface_losses
@@ -17,7 +19,32 @@ from fcer.errors import ConfigError, DataError
 from fcer.models.student import UncertaintyHead
 from fcer.training.cached import CachedSplit
 
-__all__ = ["AnchorRegion", "gather_region", "mean_asd"]
+__all__ = ["AnchorRegion", "FireInterval", "RankedPixels", "auroc_interval", "gather_region", "mean_asd"]
+
+_DRAWS = 1000
+
+
+class RankedPixels(NamedTuple):
+    """Pixels near fire, and how a student ranks them."""
+
+    error_P: BoolArray
+    """Where its backbone is wrong."""
+    uncertainty_P: FloatArray
+    sample_P: IntArray
+    """Which sample of the validation years each is of."""
+
+    def auroc(self) -> float:
+        """How well the uncertainty ranks the errors above what is right; NaN with one of both only."""
+        return float(auroc(rank_counts(self.error_P, self.uncertainty_P)))
+
+
+class FireInterval(NamedTuple):
+    """Where an AUROC plausibly lies (95 %), had the years had other fires of their kind."""
+
+    low: float
+    high: float
+    fires: int
+    """How many it is drawn from; one alone says nothing of others, and both ends are its AUROC."""
 
 
 class AnchorRegion(NamedTuple):
@@ -27,10 +54,16 @@ class AnchorRegion(NamedTuple):
     """Features, and below them the backbone's logit."""
     error_P: NDArray[np.bool_]
     """Where the backbone is wrong."""
+    sample_P: NDArray[np.int64]
+    """Which sample of the split each pixel is of."""
 
     def auroc(self, head: UncertaintyHead) -> float:
         """How well the head's uncertainty ranks the backbone's errors above what it has right."""
-        return float(auroc(rank_counts(self.error_P, self.uncertainty(head))))
+        return self.ranked(head).auroc()
+
+    def ranked(self, head: UncertaintyHead) -> RankedPixels:
+        """The region as the head ranks it."""
+        return RankedPixels(self.error_P, self.uncertainty(head), self.sample_P)
 
     @torch.no_grad()
     def uncertainty(self, head: UncertaintyHead) -> NDArray[np.float32]:
@@ -42,7 +75,8 @@ class AnchorRegion(NamedTuple):
 
 def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:
     """The region of a cached split; refused where the backbone makes no error in it, or nothing else."""
-    inputs, errors = [], []
+    inputs, errors, samples = [], [], []
+    start = 0
     for block in split.blocks():
         y_BP = block.y_BP.numpy().astype(bool)
         with_fire = np.flatnonzero(y_BP.any(1))
@@ -53,6 +87,8 @@ def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:
             pixels = torch.from_numpy(np.flatnonzero(near[k]))
             inputs.append(torch.cat([block.features_BFP[k][:, pixels].float(), block.logits_BP[k, pixels][None]]))
         errors.append(((block.logits_BP > 0).numpy() != y_BP)[near])
+        samples.append(start + np.nonzero(near)[0])
+        start += len(y_BP)
     error_P = np.concatenate(errors)
     if error_P.all() or not error_P.any():
         found = "no error" if error_P.size and not error_P.any() else "errors only" if error_P.size else "no pixel"
@@ -60,7 +96,15 @@ def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:
             f"validation years: the backbone makes {found} within {anchor_px:g} px of fire, so that the AUROC that "
             "chooses the epoch is undefined; add fires of these years, or choose another --anchor or --crop"
         )
-    return AnchorRegion(torch.cat(inputs, dim=1), error_P)
+    return AnchorRegion(torch.cat(inputs, dim=1), error_P, np.concatenate(samples))
+
+
+def auroc_interval(ranked: RankedPixels, fire_N: IntArray, seed: int) -> FireInterval:
+    """The interval of the pixels' AUROC over draws of whole fires; `fire_N` says whose each sample is."""
+    fires, fire_P = np.unique(fire_N[ranked.sample_P], return_inverse=True)
+    draws = draw_fires(fires.size, _DRAWS, np.random.default_rng(seed))
+    drawn, _ = bootstrap_ranking(ranked.uncertainty_P, ranked.error_P, fire_P, draws)
+    return FireInterval(*percentile_interval(drawn), fires.size)
 
 
 def mean_asd(split: CachedSplit) -> float:

@@ -10,14 +10,18 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
 from fcer import __version__
+from fcer.core.arrays import IntArray
 from fcer.core.regions import radius_in_pixels
+from fcer.data.samples import Samples
 from fcer.files import atomic_path
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.student import UncertaintyHead
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
-from fcer.training.anchor_region import gather_region, mean_asd
+from fcer.training.anchor_region import FireInterval, auroc_interval, gather_region, mean_asd
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
@@ -29,8 +33,8 @@ __all__ = ["Distilled", "distil", "settle_anchor"]
 
 OnEpoch = Callable[[EpochRecord], None]
 
-_SCHEMA = 1
-"""Part of every key: raise it when the same inputs would give other weights."""
+_SCHEMA = 2
+"""Part of every key: raise it when the same inputs would give other weights, or a header that says other things."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,14 @@ def distil(
         task = HeadTask.of(cached.training, cached.validation, region, settings.target)
         fitted = fit_head(task, settings, resume=resume, on_epoch=on_epoch)
         head, records = fitted.head, fitted.records
+        near_fire = region.ranked(head)
         backbone, backbone_info = teaching.backbone.original()
     else:
-        backbone, backbone_info, head, records = fit_jointly(
+        backbone, backbone_info, head, records, near_fire = fit_jointly(
             teaching, cached, settings, joint, anchor_px, resume=resume, on_epoch=on_epoch
         )
-    info = _info(teaching, settings, head, records, anchor_px, key, frozen=joint is None)
+    interval = auroc_interval(near_fire, _fire_of_samples(teaching.validation()), settings.seed)
+    info = _info(teaching, settings, head, records, interval, anchor_px, key, frozen=joint is None)
     _write(folder, backbone, backbone_info, head, info, records)
     resume[0].unlink(missing_ok=True)
     return Distilled(folder, read_head_info(folder), records, fitted=True)
@@ -118,11 +124,18 @@ def _key(teaching: Teaching, settings: HeadSettings, anchor_px: float, joint: Me
     return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
 
 
+def _fire_of_samples(samples: Samples) -> IntArray:
+    """Which of the fires each sample is of."""
+    place = {fire: k for k, fire in enumerate(samples.fires)}
+    return np.array([place[samples.locate(k)[0]] for k in range(len(samples))])
+
+
 def _info(
     teaching: Teaching,
     settings: HeadSettings,
     head: UncertaintyHead,
     records: list[EpochRecord],
+    interval: FireInterval,
     anchor_px: float,
     key: str,
     *,
@@ -138,6 +151,10 @@ def _info(
         frozen=frozen,
         anchor_px=anchor_px,
         val_auroc=records[kept - 1].score,
+        val_auroc_low=interval.low,
+        val_auroc_high=interval.high,
+        val_fires=interval.fires,
+        val_years=fold.validation,
         epoch=kept,
         backbone="",  # known once its file is written
         teachers=tuple(member.digest for member in teaching.teachers),

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -10,8 +11,9 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from fcer.errors import ConfigError
+from fcer.models.members import Member
 
-__all__ = ["World", "choose_device"]
+__all__ = ["World", "choose_device", "put_on"]
 
 T = TypeVar("T")
 
@@ -91,3 +93,9 @@ def choose_device(name: str, world: World) -> torch.device:
             "start torchrun with --nproc-per-node of at most that"
         )
     return torch.device("cuda", world.local_rank)
+
+
+def put_on(members: Iterable[Member], device: str) -> None:
+    """Let members predict where `device` means for this process, alone."""
+    for member in members:
+        member.backbone.to(choose_device(device, World()))

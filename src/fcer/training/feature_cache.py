@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
-from tqdm import tqdm
 
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
@@ -28,8 +27,11 @@ from fcer.files import atomic_path
 from fcer.models.backbones import architecture
 from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.members import Member
+from fcer.parallel import map_tasks
 from fcer.training.batches import draw_seed
 from fcer.training.cached import CachedSplit
+from fcer.training.distributed import put_on
+from fcer.training.threads import with_threads_of_here
 
 __all__ = ["FeatureCache", "Teaching", "cache_features", "cache_key", "cached_bytes", "open_cache"]
 
@@ -57,6 +59,8 @@ class Teaching:
     views: int = 1
     """Random views of each training sample."""
     seed: int = 0
+    device: str = "auto"
+    """Where the teachers work."""
 
     def training(self, normalization: Normalization | None = None) -> Samples:
         """Random views, drawn by the seed, the view's number and the sample's; raw without `normalization`."""
@@ -100,6 +104,9 @@ class _Shard:
     samples: Samples
     start: int
     stop: int
+
+    def __str__(self) -> str:
+        return str(self.path)
 
 
 def cache_key(teaching: Teaching) -> str:
@@ -208,17 +215,20 @@ def _describe(folder: Path, teaching: Teaching) -> None:
 
 
 def _fill(missing: Sequence[_Shard], teaching: Teaching) -> None:
-    total = sum(shard.stop - shard.start for shard in missing)
-    with tqdm(total=total, desc="cache features", unit="sample", disable=None, leave=False) as bar:
-        for shard in missing:
-            parts = []
-            for start in range(shard.start, shard.stop, BATCH):
-                stop = min(start + BATCH, shard.stop)
-                parts.append(_pass(shard.samples, range(start, stop), teaching))
-                bar.update(stop - start)
-            arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-            with atomic_path(shard.path) as partial:
-                save_file(arrays, partial)
+    """One process alone: torch uses all cores. On a cluster, shards are spread over its workers."""
+    write, gpu = with_threads_of_here(partial(_write_shard, teaching=teaching)), teaching.device == "cuda"
+    for _ in map_tasks(write, missing, workers=1, label="cache features", unit="shard", gpu=gpu):
+        pass
+
+
+def _write_shard(shard: _Shard, *, teaching: Teaching) -> None:
+    put_on(teaching.teachers, teaching.device)
+    starts = range(shard.start, shard.stop, BATCH)
+    places = [range(start, min(start + BATCH, shard.stop)) for start in starts]
+    parts = [_pass(shard.samples, some, teaching) for some in places]
+    arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    with atomic_path(shard.path) as whole:
+        save_file(arrays, whole)
 
 
 def _pass(samples: Samples, places: range, teaching: Teaching) -> dict[str, Tensor]:

@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
-from fcer.core.ranking import auroc, rank_counts
 from fcer.core.regions import ring_index
 from fcer.data.samples import Samples
 from fcer.errors import FcerError
@@ -27,6 +26,7 @@ from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.inference import fast
 from fcer.models.student import Student, UncertaintyHead
+from fcer.training.anchor_region import RankedPixels
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World, choose_device
 from fcer.training.feature_cache import FeatureCache, Teaching
@@ -38,9 +38,21 @@ from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stall
 from fcer.training.resume import read_resume, write_resume
 from fcer.training.settings import MemberSettings
 
-__all__ = ["fit_jointly"]
+__all__ = ["FittedJointly", "fit_jointly"]
 
 OnEpoch = Callable[[EpochRecord], None]
+
+
+class FittedJointly(NamedTuple):
+    """A backbone and a head with the weights of their best epoch."""
+
+    backbone: Backbone
+    info: CheckpointInfo
+    """Of the member that the backbone started from."""
+    head: UncertaintyHead
+    records: list[EpochRecord]
+    near_fire: RankedPixels
+    """Of the validation years, as both rank them at that epoch."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +89,7 @@ def fit_jointly(
     *,
     resume: tuple[Path, str],
     on_epoch: OnEpoch | None = None,
-) -> tuple[Backbone, CheckpointInfo, UncertaintyHead, list[EpochRecord]]:
+) -> FittedJointly:
     """Train both until the last epoch or until validation AUROC stalls; the best epoch's weights are returned.
 
     The head's shape, loss and target come from `head_settings`; epochs, learning rate and all else that training a
@@ -89,8 +101,9 @@ def fit_jointly(
     with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
         student = Student(backbone.requires_grad_(True), head).to(joint.device)
         records, best = _run_epochs(joint, student, resume, on_epoch)
-    student.load_state_dict(best)
-    return student.backbone.cpu().eval(), info, student.head.cpu().eval(), records
+        student.load_state_dict(best)
+        _, near_fire = _validate(joint, student)
+    return FittedJointly(student.backbone.cpu().eval(), info, student.head.cpu().eval(), records, near_fire)
 
 
 def _prepare(
@@ -152,7 +165,8 @@ def _epoch(
     for group in optimizer.param_groups:
         group["lr"] = lr
     train_loss = _train_epoch(joint, student, optimizer, epoch)
-    val_loss, score = _validate(joint, student)
+    val_loss, near_fire = _validate(joint, student)
+    score = near_fire.auroc()
     if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
         raise FcerError(
             f"student: the loss is no longer finite in epoch {epoch} at a learning rate of {lr:.3g}; "
@@ -189,12 +203,12 @@ def _train_epoch(joint: _Joint, student: Student, optimizer: torch.optim.Optimiz
 
 
 @torch.no_grad()
-def _validate(joint: _Joint, student: Student) -> tuple[float, float]:
-    """Loss on whole images, and AUROC near fire."""
+def _validate(joint: _Joint, student: Student) -> tuple[float, RankedPixels]:
+    """Loss on whole images, and the pixels near fire."""
     samples, size = joint.validation, joint.settings.batch_size
     quick = Student(fast(student.backbone), copy.deepcopy(student.head)).eval()
     batches = [list(range(start, min(start + size, len(samples)))) for start in range(0, len(samples), size)]
-    total, errors, scores = 0.0, [], []
+    total, errors, uncertainties = 0.0, [], []
     loaded = load(samples, batches, workers=joint.settings.loader_workers)
     for batch, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
         loss, output = joint.loss(quick, x_BTCHW, y_B1HW, joint.validation_targets[batch])
@@ -202,9 +216,9 @@ def _validate(joint: _Joint, student: Student) -> tuple[float, float]:
         logits_BP, uncertainty_BP = output.cpu()
         near = joint.near_fire[batch]
         errors.append(((logits_BP > 0).numpy() != y_B1HW.flatten(1).bool().numpy())[near])
-        scores.append(uncertainty_BP.sigmoid().numpy()[near])
-    score = float(auroc(rank_counts(np.concatenate(errors), np.concatenate(scores))))
-    return total / len(samples), score
+        uncertainties.append(uncertainty_BP.sigmoid().numpy()[near])
+    sample_P = np.nonzero(joint.near_fire)[0]
+    return total / len(samples), RankedPixels(np.concatenate(errors), np.concatenate(uncertainties), sample_P)
 
 
 def _bar(settings: MemberSettings, epochs_done: int) -> "tqdm[Any]":
