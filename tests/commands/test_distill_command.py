@@ -69,6 +69,10 @@ def test_the_run_has_curves_settings_data_and_lineage(distilled: tuple[Path, str
     logged = [m.value for m in client.get_metric_history(run.info.run_id, "val/auroc")]
     assert logged == [record["score"] for record in history]
     assert run.data.metrics["best/val_auroc"] == max(logged)
+    info = read_head_info(student_of(folder))
+    assert run.data.metrics["best/val_auroc_low"] == info.val_auroc_low < info.val_auroc_high
+    assert run.data.metrics["best/val_auroc_high"] == info.val_auroc_high
+    assert run.data.tags["fcer.val_years"] == "2020"
     assert any(name.startswith("system/") for name in run.data.metrics)
     assert (run.data.params["head_lr"], run.data.params["head_loss"]) == ("0.05", "rmsle")
     files = {file.path for file in client.list_artifacts(run.info.run_id)}
@@ -111,7 +115,8 @@ def test_it_is_registered_with_its_score_and_the_first_is_champion(distilled: tu
     champion = client.get_model_version_by_alias("fcer-student", "champion")
     assert str(champion.version) == "1"
     info = read_head_info(student_of(folder))
-    assert float(champion.tags["val_auroc"]) == info.val_auroc
+    assert {name: float(champion.tags[name]) for name in info.scores} == info.scores
+    assert info.scores.keys() == {"val_auroc", "val_auroc_low", "val_auroc_high", "val_fires"}
     assert champion.tags["test_years"] == "2021" and champion.tags["key"] == info.key
     assert champion.run_id == runs_of(folder, "distill")[0].info.run_id
 

@@ -154,6 +154,7 @@ def test_every_trial_is_a_run_below_the_one_of_the_study(studied: tuple[Path, st
     assert "val/auroc" not in parent.data.metrics, "no curve of one fit among those of others"
     refit = below[f"refit trial {best['number']}"]
     assert refit.data.metrics["best/val_auroc"] == pytest.approx(float(best["auroc"]), abs=1e-6)
+    assert {"best/val_auroc_low", "best/val_auroc_high"} <= refit.data.metrics.keys(), "it can be promoted"
     assert refit.data.params["head_lr"] == best["head_lr"] and "fcer.student" in refit.data.tags
     assert parent.data.metrics["paper/val_auroc"] == pytest.approx(float(rows[0]["auroc"]))
     assert parent.data.tags["fcer.best.head_lr"] == best["head_lr"]

@@ -5,30 +5,11 @@ from pathlib import Path
 
 import mlflow
 import pytest
-import torch
 
-from backbone_cases import small_backbone
-from fcer.models.checkpoints import CheckpointInfo
-from fcer.models.student import HeadSpec, UncertaintyHead
-from fcer.models.student_files import HeadInfo, save_student
 from fcer.tracking.student_model import CHAMPION, REGISTERED, log_student
+from student_cases import write_student
 
 SCORES = {"val_auroc": 0.7}
-
-
-def write_student(folder: Path, key: str) -> Path:
-    backbone = small_backbone("utae_t5")
-    torch.manual_seed(0)
-    head = UncertaintyHead(HeadSpec(backbone.feature_channels))
-    years = {"train_years": (2018, 2019), "val_years": (2020,), "test_years": (2021,)}
-    scaling = {"features": (3, 38, 39), "mean": (0.0,) * 23, "std": (1.0,) * 23}
-    origin = {"dataset_fingerprint": "f", "code_version": "0"}
-    spec = backbone.spec
-    below = CheckpointInfo(spec.arch, spec.channels, spec.width, fold=0, val_ap=0.5, **years, **scaling, **origin)
-    fitted = {"loss": "rmsle", "target": "std", "frozen": True, "anchor_px": 4.0, "val_auroc": 0.7, "epoch": 3}
-    info = HeadInfo(head.spec.features, (), False, backbone="", teachers=("a", "b"), key=key, **fitted, **origin)
-    save_student(folder, backbone, below, head, info)
-    return folder
 
 
 @pytest.fixture
@@ -54,6 +35,20 @@ def test_a_run_registers_each_of_its_students_once(
     for key in ("first", "first", "second", "first"):
         log_student(run_id, write_student(tmp_path / key, key), SCORES)
     assert keys_of(client, run_id) == ["first", "second"]
+
+
+def test_the_model_lies_in_the_experiment_of_its_run(
+    client: mlflow.MlflowClient, new_run: Callable[[], str], tmp_path: Path
+):
+    run_id = new_run()
+    client.log_param(run_id, "head_lr", 0.01)
+    log_student(run_id, write_student(tmp_path / "student", "placed"), SCORES)
+    run = client.get_run(run_id)
+    (output,) = run.outputs.model_outputs
+    model = client.get_logged_model(output.model_id)
+    assert (model.experiment_id, model.source_run_id) == (run.info.experiment_id, run_id)
+    assert (model.name, model.status, model.params) == ("student", "READY", {"head_lr": "0.01"})
+    assert {metric.key: metric.value for metric in model.metrics} == {"student/val_auroc": 0.7}
 
 
 def test_a_server_lost_after_registering_is_made_up_for(

@@ -12,7 +12,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 from mlflow.models.model import ModelInfo
 from mlflow.models.signature import ModelSignature
-from mlflow.types.schema import Schema, TensorSpec
+from mlflow.types.schema import DataType, ParamSchema, ParamSpec, Schema, TensorSpec
 
 import fcer
 from fcer.models.raw_days import needed_channels
@@ -48,36 +48,42 @@ def _log_and_register(
     with warnings.catch_warnings():
         # The signature is ours: an example that MLflow would derive one from is not needed
         warnings.filterwarnings("ignore", message=".*input example.*")
-        info = _log_model(run_id, folder, loaded)
+        info = _log_model(client, run_id, folder, loaded)
     for name, value in metrics.items():
         client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
     return _register(client, info, run_id, {**_metadata(loaded), **{k: str(value) for k, value in metrics.items()}})
 
 
-def _log_model(run_id: str, folder: Path, loaded: LoadedStudent) -> ModelInfo:
+def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: LoadedStudent) -> ModelInfo:
+    run = client.get_run(run_id)
+    # By itself MLflow would put it into the default experiment, as the run is not the active one
+    model = client.create_logged_model(run.info.experiment_id, "student", run_id, params=run.data.params)
     logged: ModelInfo = Model.log(
         artifact_path=None,
-        name="student",
+        name=model.name,
+        model_id=model.model_id,
         flavor=mlflow.pyfunc,
         run_id=run_id,
         python_model=str(Path(__file__).with_name("served_student.py")),
         artifacts={"student": str(folder)},
         code_paths=[str(Path(fcer.__file__).parent)],
         pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
-        signature=_signature(loaded),
+        signature=_signature(),
         metadata=_metadata(loaded),
     )
     return logged
 
 
-def _signature(loaded: LoadedStudent) -> ModelSignature:
-    """Raw days of any number and size in; one map of each kind out."""
-    days = loaded.student.backbone.days
+def _signature() -> ModelSignature:
+    """Raw days of any number and size in; one map of each kind out.
+
+    The number of days is left open, though a student has but one: then the empty `inputs` beside a .npy file are the
+    same for every student, and a wrong number is answered with the student's own sentence.
+    """
     number = np.dtype(np.float32)
-    inputs = Schema([TensorSpec(number, (-1, days, -1, -1, -1))])
-    return ModelSignature(
-        inputs, Schema([TensorSpec(number, (-1, -1, -1), name) for name in ("probability", "uncertainty")])
-    )
+    maps = Schema([TensorSpec(number, (-1, -1, -1), name) for name in ("probability", "uncertainty")])
+    npy = ParamSpec("npy", DataType.string, default=None)
+    return ModelSignature(Schema([TensorSpec(number, (-1,) * 5)]), maps, ParamSchema([npy]))
 
 
 def _metadata(loaded: LoadedStudent) -> dict[str, str]:
@@ -87,6 +93,7 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
         "input": f"raw days (samples, {loaded.student.backbone.days}, channels, rows, columns): all 23 raw channels "
         f"of WildfireSpreadTS, or {channels} alone; standardised inside, NaN where a value is missing",
         "output": "probability: of fire tomorrow; uncertainty: 0 to 1",
+        "npy": "instead of inputs (then [[[[[]]]]]): the days as a base64 .npy file; the maps come back as such files",
         "arch": loaded.backbone.arch,
         "train_years": ", ".join(map(str, loaded.backbone.train_years)),
         "test_years": ", ".join(map(str, loaded.backbone.test_years)),

@@ -1,0 +1,48 @@
+"""`fcer promote`: a run's student becomes the champion, unless it is worse than the present one."""
+
+import warnings
+
+from fcer.config import Config
+from fcer.errors import FcerError, FcerWarning
+from fcer.resolve import Resolved, to_yaml
+from fcer.tracking import TrackedRun, tracked_run
+from fcer.tracking.promotion import Promotion, find_challenger, promote
+from fcer.tracking.standing import KEPT, Standing
+
+__all__ = ["run"]
+
+
+def run(resolved: Resolved) -> None:
+    """Decide, move the alias, and log why; a champion that stays is a failure, which a pipeline must see."""
+    config = resolved.config
+    challenger = find_challenger(config.run)
+    settings = _settings(config, challenger)
+    with tracked_run("promote", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
+        promotion = promote(challenger, tracked.id)
+        _log(tracked, challenger, promotion)
+        outcome, reason, warning = promotion.decision
+        if warning:
+            warnings.warn(warning, FcerWarning, stacklevel=2)
+        if outcome == KEPT:
+            raise FcerError(reason)
+    print(reason)
+
+
+def _settings(config: Config, challenger: Standing) -> dict[str, str]:
+    """The run in full also where the newest was taken."""
+    return {"run": config.run or challenger.run_id or "none", "challenger_version": challenger.version}
+
+
+def _log(tracked: TrackedRun, challenger: Standing, promotion: Promotion) -> None:
+    champion = promotion.champion
+    tracked.params({"champion_version": champion.version if champion else "none"})
+    values = {
+        "challenger/val_auroc": challenger.auroc,
+        "challenger/val_auroc_low": challenger.low,
+        "challenger/val_auroc_high": challenger.high,
+        "champion/val_auroc": champion.auroc if champion else None,
+    }
+    tracked.metrics({name: value for name, value in values.items() if value is not None})
+    tracked.tags({"fcer.promotion": promotion.decision.outcome, "fcer.promotion_reason": promotion.decision.reason})
+    runs = {"challenger": challenger.run_id, "champion": champion.run_id if champion else None}
+    tracked.link({name: run_id for name, run_id in runs.items() if run_id})

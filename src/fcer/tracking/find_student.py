@@ -1,0 +1,133 @@
+"""Students in MLflow: by their name in the registry or by their run, on disk to be loaded from their weights alone.
+
+Of a logged model nothing but the two files of weights is fetched, and none of the code that travels with it is run.
+"""
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import mlflow
+import yaml
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
+
+from fcer.errors import ConfigError, FcerError
+from fcer.models.student_files import backbone_file, head_file, read_head_info
+from fcer.tracking.server import prepare_client, tracking_uri
+from fcer.tracking.student_model import CHAMPION, REGISTERED
+
+__all__ = ["CHAMPION_URI", "FoundStudent", "find_student", "has_champion"]
+
+CHAMPION_URI = f"models:/{REGISTERED}@{CHAMPION}"
+
+_NAMED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@]+)|/(?P<version>\d+))")
+_RUN = re.compile(r"(?:runs:/)?(?P<run>[0-9a-f]{32})(?:/(?P<path>.+))?")
+_FORMS = f"{CHAMPION_URI}, models:/{REGISTERED}/1, runs:/ID, the id of a run, or a student's folder"
+_ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+"""What MLflow answers where there is no such model, no such version, or no such alias."""
+
+
+class FoundStudent(NamedTuple):
+    """A student on disk, and what is known of it."""
+
+    folder: Path
+    identity: dict[str, str]
+    """uri, student_key and code_version; of a logged one run_id; of a registered one name and version."""
+
+
+def has_champion() -> bool:
+    """Whether a champion is registered."""
+    prepare_client()
+    try:
+        mlflow.MlflowClient().get_model_version_by_alias(REGISTERED, CHAMPION)
+    except MlflowException as error:
+        if error.error_code in _ABSENT:
+            return False
+        raise _failed(error) from error
+    return True
+
+
+def find_student(model: str, into: Path) -> FoundStudent:
+    """The student that `model` names: a folder as it is, any other downloaded `into` an empty folder."""
+    if Path(model).is_dir():
+        return _described(Path(model), {"uri": model})
+    prepare_client()
+    client = mlflow.MlflowClient()
+    try:
+        if named := _NAMED.fullmatch(model):
+            registered = _registered(client, named)
+        elif run := _RUN.fullmatch(model):
+            registered = _of_run(client, model, run)
+        else:
+            raise ConfigError(f"model: {model!r} is neither a folder nor a model's address; give {_FORMS}")
+    except MlflowException as error:
+        if error.error_code in _ABSENT:
+            raise ConfigError(
+                f"model: {tracking_uri()} has no {model}; fcer distill registers one, or set MLFLOW_TRACKING_URI"
+            ) from None
+        raise _failed(error) from error
+    known = {"name": registered.name, "version": str(registered.version), "run_id": str(registered.run_id or "")}
+    folder = _downloaded(f"models:/{registered.name}/{registered.version}", into)
+    return _described(folder, {"uri": model, **known})
+
+
+def _registered(client: mlflow.MlflowClient, named: re.Match[str]) -> ModelVersion:
+    if named["alias"]:
+        return client.get_model_version_by_alias(named["name"], named["alias"])
+    return client.get_model_version(named["name"], named["version"])
+
+
+def _of_run(client: mlflow.MlflowClient, model: str, run: re.Match[str]) -> ModelVersion:
+    """The one student that a run has registered."""
+    run_id = client.get_run(run["run"]).info.run_id
+    if run["path"] not in (None, "student"):
+        raise ConfigError(f"model: students are logged as runs:/{run_id}/student, not {model}; give runs:/{run_id}")
+    versions = client.search_model_versions(f"run_id = '{run_id}'")
+    if not versions:
+        raise ConfigError(f"model: the run {run_id} has registered no student; give a run of fcer distill or search")
+    if len({version.tags.get("key") for version in versions}) > 1:
+        several = ", ".join(sorted(f"models:/{version.name}/{version.version}" for version in versions))
+        raise ConfigError(f"model: the run {run_id} has registered several students; give one of {several}")
+    return versions[0]
+
+
+def _downloaded(uri: str, into: Path) -> Path:
+    """The student's two files of weights, by names of ours: nothing that a server says decides where they lie."""
+    there = _fetch(uri, "MLmodel", into)
+    inside = _student_path(uri, there)
+    folder = into / "student"
+    folder.mkdir()
+    for target in (backbone_file(folder), head_file(folder)):
+        _fetch(uri, f"{inside}/{target.name}", into).rename(target)
+    return folder
+
+
+def _student_path(uri: str, mlmodel: Path) -> PurePosixPath:
+    """Where in the model the student's folder lies."""
+    try:
+        said = yaml.safe_load(mlmodel.read_text(encoding="utf-8"))
+        path = PurePosixPath(said["flavors"]["python_function"]["artifacts"]["student"]["path"])
+    except (KeyError, TypeError, UnicodeDecodeError, yaml.YAMLError):
+        raise ConfigError(f"model: {uri} is no student of fcer; give {_FORMS}") from None
+    if path.is_absolute() or ".." in path.parts:
+        raise ConfigError(f"model: {uri} says that its weights lie outside of it, at {path}; register it again")
+    return path
+
+
+def _fetch(uri: str, path: str, into: Path) -> Path:
+    try:
+        fetched = mlflow.artifacts.download_artifacts(f"{uri}/{path}", dst_path=str(into))
+    except (MlflowException, OSError) as error:
+        raise _failed(error) from error
+    return Path(fetched)
+
+
+def _described(folder: Path, identity: dict[str, str]) -> FoundStudent:
+    info = read_head_info(folder)
+    return FoundStudent(folder, {**identity, "student_key": info.key, "code_version": info.code_version})
+
+
+def _failed(error: Exception) -> FcerError:
+    reason = " ".join(str(error).split())[:200]
+    return FcerError(f"MLflow at {tracking_uri()} failed ({reason}); check the address, and that its server runs")

@@ -1,0 +1,97 @@
+"""Which of two students should be champion: decided by what is registered of them, and by nothing else."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+__all__ = ["ALREADY", "KEPT", "PROMOTED", "Decision", "Standing", "decide"]
+
+PROMOTED = "promoted"
+KEPT = "kept"
+ALREADY = "already champion"
+
+_BY_HAND = "or set the alias by hand in the MLflow UI"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is registered of a student; none: the version does not say."""
+
+    version: str
+    run_id: str | None = None
+    """Of the run that registered it."""
+    auroc: float | None = None
+    """On the validation years, within the anchor of fire."""
+    low: float | None = None
+    """From here to `high` it plausibly lies: 95 %, over draws of fires."""
+    high: float | None = None
+    anchor_px: float | None = None
+    fires: int | None = None
+    """How many the interval is drawn from."""
+    years: str | None = None
+    """Validation years."""
+    data: str | None = None
+    """Fingerprint of their fires."""
+
+
+class Decision(NamedTuple):
+    """What becomes of a challenger, why, and what should be known of the comparison."""
+
+    outcome: str
+    reason: str
+    warning: str | None = None
+
+
+def decide(challenger: Standing, champion: Standing | None) -> Decision:
+    """Promote, unless the champion's AUROC lies above the challenger's interval or cannot be compared with it."""
+    if champion is None:
+        return Decision(PROMOTED, f"version {challenger.version} is champion now: there was none")
+    if champion.version == challenger.version:
+        return Decision(ALREADY, f"version {challenger.version} is champion already")
+    if problem := _incomparable(challenger, champion):
+        return Decision(KEPT, f"version {champion.version} stays champion: {problem}")
+    assert challenger.auroc is not None and challenger.high is not None and champion.auroc is not None
+    # Skewed draws can leave the value itself above their interval: what is better is never refused
+    worse = champion.auroc > max(challenger.high, challenger.auroc)
+    theirs = f"{champion.auroc:.4f} of version {champion.version}"
+    if worse:
+        why = f"version {challenger.version} has {_scored(challenger)}, too little against {theirs}"
+        reason = f"version {champion.version} stays champion: {why}; distil a better student, {_BY_HAND}"
+    else:
+        beyond = ", which is not beyond the interval" if challenger.auroc < champion.auroc else ""
+        reason = f"version {challenger.version} is champion now: {_scored(challenger)}, against {theirs}{beyond}"
+    return Decision(KEPT if worse else PROMOTED, reason, _unlike(challenger, champion))
+
+
+def _incomparable(challenger: Standing, champion: Standing) -> str | None:
+    """Why the two cannot be compared."""
+    needed = ((challenger, ("auroc", "low", "high", "fires", "anchor_px")), (champion, ("auroc", "anchor_px")))
+    for standing, names in needed:
+        if any(getattr(standing, name) is None for name in names):
+            return (
+                f"version {standing.version} does not say its validation AUROC, interval and anchor; "
+                f"distil it again with this version of fcer, {_BY_HAND}"
+            )
+    if challenger.anchor_px != champion.anchor_px:
+        return (
+            f"it was validated within {champion.anchor_px:g} px of fire and version {challenger.version} within "
+            f"{challenger.anchor_px:g} px, which cannot be compared; distil with --anchor {champion.anchor_px!r}, "
+            f"{_BY_HAND}"
+        )
+    return None
+
+
+def _scored(standing: Standing) -> str:
+    fires = (
+        "one fire, which has no interval"
+        if standing.fires == 1
+        else f"{standing.low:.4f} to {standing.high:.4f} over draws of {standing.fires} fires"
+    )
+    return f"validation AUROC {standing.auroc:.4f} ({fires}) within {standing.anchor_px:g} px of fire"
+
+
+def _unlike(challenger: Standing, champion: Standing) -> str | None:
+    """What to say where the two were not, or perhaps not, validated on the same fires."""
+    if challenger.data is not None and challenger.data == champion.data:
+        return None
+    ours, theirs = (f"version {s.version} on {s.years or 'unknown years'}" for s in (challenger, champion))
+    return f"{ours} and {theirs} were not validated on the same fires: part of their difference may be the fires'"
