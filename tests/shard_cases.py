@@ -1,12 +1,12 @@
 """Maps for the engine that adds up shards: many distinct uncertainties, and stretches of images without fire."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import psutil
 
 from fcer.data.maps import PredictedMaps, write_maps
 from fcer.evaluation import Results
@@ -55,7 +55,7 @@ def written(folder: Path, suffix: str, stacks: dict[str, np.ndarray]) -> Path:
 
 def is_open(path: Path) -> bool:
     """Whether this process holds the file open."""
-    return path.resolve() in [Path(os.path.realpath(file)) for file in Path("/proc/self/fd").iterdir()]
+    return str(path.resolve()) in [file.path for file in psutil.Process().open_files()]
 
 
 class Lazy:

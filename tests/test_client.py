@@ -20,6 +20,8 @@ class Handler(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         _, status, text, *_ = self.path.split("/")
         self.send_response(int(status))
+        if status == "206":
+            self.send_header("Content-Length", "1000")  # which it will not keep
         self.end_headers()
         self.wfile.write(text.encode())
 
@@ -57,6 +59,13 @@ def test_an_error_of_the_server_is_not_the_askers(other: str):
 def test_nobody_there(other: str):
     with pytest.raises(FcerError, match=r"no answer \(.*Connection refused\); see that the server runs there"):
         ask("http://127.0.0.1:1", DAYS)
+
+
+def test_a_server_that_breaks_off(other: str):
+    with pytest.raises(FcerError, match=r"no answer \(IncompleteRead"):
+        ask(f"{other}/206/fire", DAYS)
+    with pytest.raises(FcerError, match=r"no answer \(URL can't contain control characters"):
+        ask("http://a b/", DAYS)
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "file:///etc/hosts", ""])

@@ -137,7 +137,9 @@ def test_a_piece_that_loses_every_worker_is_given_up():
 
 
 def test_processes_here(tmp_path: Path):
+    threads = {name: value for name, value in os.environ.items() if "THREADS" in name}
     with connected("local:2"):
+        assert {name: value for name, value in os.environ.items() if "THREADS" in name} == threads
         assert done(squared, range(9)) == {n: n**2 for n in range(9)}
         workers = set(done(process, range(40)).values())
         assert len(workers) == 2 and os.getpid() not in workers

@@ -40,6 +40,10 @@ def header(text: str, after: bytes = bytes(8)) -> str:
     return base64.b64encode(file).decode()
 
 
+def empty(shape: str) -> str:
+    return header(f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}", b"")
+
+
 def described(descr: str, shape: str) -> str:
     return header(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}")
 
@@ -51,6 +55,9 @@ def described(descr: str, shape: str) -> str:
         (described("'<f4'", "(-1, -2)"), "promises float32 of shape (-1, -2), but 8 bytes"),
         (described("'<f4'", "(3,)"), "but 8 bytes of numbers follow; send the whole file"),
         (described("'<f4'", "(1,)"), "but 8 bytes"),
+        (described("'<f4'", "(True, 2)"), "shape (True, 2)"),
+        (described("'<f4'", f"(2, {'1, ' * 70})"), "is none of an array; send days"),
+        (empty("(0, 1000000000000000000000000000000)"), "is none of an array; send days"),
         (described("'|O'", "(1,)"), "holds object, not numbers; save float32 or float16"),
         (described("[('a', '<f4')]", "(2,)"), "not numbers"),
         (described("'V0'", "(3,)"), "not numbers"),

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fcer.core import sweep
     from fcer.data.maps import PredictedMaps, open_maps, write_maps
-    from fcer.evaluation import Results, evaluate, evaluate_files
+    from fcer.evaluation.evaluate import evaluate, evaluate_files
+    from fcer.evaluation.results import Results
 
 __all__ = ["PredictedMaps", "Results", "__version__", "evaluate", "evaluate_files", "open_maps", "sweep", "write_maps"]
 

@@ -1,5 +1,6 @@
 """Asking a served student over HTTP, with nothing but numpy and the standard library."""
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -51,7 +52,7 @@ def _post(url: str, body: bytes, timeout: float) -> bytes:
         with error:
             kind = InputError if error.code < 500 else FcerError
             raise kind(f"{url}: {error.code}: {_sentence(error.read()) or error.reason}") from None
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise FcerError(
             f"{url}: no answer ({reason}); see that the server runs there, or give it a longer timeout"

@@ -92,7 +92,7 @@ class Cluster:
     @contextmanager
     def _answering(self, label: str) -> Iterator[None]:
         from distributed import CancelledError
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         try:
             yield
@@ -108,7 +108,8 @@ class Cluster:
 
         while True:
             try:
-                return wait(futures, timeout=_WAIT_SECONDS, return_when="FIRST_COMPLETED").done
+                done: set[Future[Any]] = wait(futures, timeout=_WAIT_SECONDS, return_when="FIRST_COMPLETED").done
+                return done
             except TimeoutError:
                 self._warn_if_alone()
 
@@ -140,11 +141,11 @@ class Cluster:
             sentence = f"cluster: {self.address} has no worker left; waiting for one"
             warnings.warn(sentence, FcerWarning, stacklevel=2)
 
-    def _workers(self) -> list[Any]:
+    def _workers(self) -> list[dict[str, Any]]:
         return list(self._client.scheduler_info(n_workers=-1)["workers"].values())
 
     def _threads(self) -> int:
-        return max(1, sum(worker["nthreads"] for worker in self._workers()))
+        return max(1, sum(int(worker["nthreads"]) for worker in self._workers()))
 
     def _check_gpus(self) -> None:
         if not any(worker["resources"].get("GPU") for worker in self._workers()):
@@ -181,6 +182,7 @@ def connected(address: str | None) -> Iterator[None]:
 
 @contextmanager
 def _client(address: str) -> "Iterator[Client]":
+    import dask
     from distributed import Client, LocalCluster
 
     if address.startswith("local:"):
@@ -188,7 +190,8 @@ def _client(address: str) -> "Iterator[Client]":
         how = {"memory_limit": 0, "env": {"OMP_WAIT_POLICY": "PASSIVE"}}
         # a port of its own: with none named it would take 8787, and complain where another cluster has that
         how |= {"dashboard_address": "127.0.0.1:0"}
-        with _deaf_to_interrupts():
+        # dask would have one thread a worker, and set that in the environment of this process, too
+        with _deaf_to_interrupts(), dask.config.set({"distributed.nanny.pre-spawn-environ": {}}):
             count = int(address.removeprefix("local:"))
             cluster = LocalCluster(n_workers=count, threads_per_worker=1, silence_logs=logging.CRITICAL, **how)
         with cluster, Client(cluster) as client:

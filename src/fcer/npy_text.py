@@ -47,7 +47,10 @@ def from_text(text: str, name: str) -> NDArray[Any]:
             "send the whole file"
         )
     values = np.frombuffer(data, dtype, offset=file.tell())
-    return values.reshape(shape, order="F" if fortran_order else "C")
+    try:
+        return values.reshape(shape, order="F" if fortran_order else "C")
+    except (ValueError, TypeError):  # of nothing, in numbers or dimensions that no array has
+        raise InputError(f"{name}: the .npy file's shape {str(shape)[:60]} is none of an array; send days") from None
 
 
 def _read_header(file: io.BytesIO, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

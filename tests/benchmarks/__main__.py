@@ -3,7 +3,17 @@
 import importlib
 import sys
 
-ALL = ["sample_reading", "backbone_forward", "distillation", "head_fitting", "search_overhead", "fcer_evaluation"]
+ALL = [
+    "sample_reading",
+    "backbone_forward",
+    "distillation",
+    "head_fitting",
+    "search_overhead",
+    "prediction",
+    "serving",
+    "fcer_evaluation",
+    "large_evaluation",
+]
 
 if __name__ == "__main__":
     print(f"{'':<58}{'plain ms':>10}{'fcer ms':>10}{'ratio':>9}{'floor':>9}")

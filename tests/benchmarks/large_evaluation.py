@@ -1,7 +1,7 @@
 """The evaluation in shards: time and memory of a worker over the number of maps, and two workers against one.
 
 Maps are generated where they are read, by their index alone, in half precision: nothing of them is stored, so time
-and memory are those of the evaluation. Half of the default draws of fires would change neither much.
+and memory are those of the evaluation. Workers are those of a Dask cluster, `--cluster local:N`.
 """
 
 import resource
@@ -17,6 +17,7 @@ import numpy as np
 from tests.benchmarks.fcer_evaluation import DAYS, SIZE, fake_maps, peak_memory_mb
 from tests.plain_fcer import METHODS
 
+from fcer.cluster import connected
 from fcer.data.maps import PredictedMaps
 from fcer.evaluation import evaluate
 
@@ -82,15 +83,19 @@ def main(counts: Sequence[int] = COUNTS) -> None:
 
 def _measured_apart(count: int, workers: int) -> tuple[float, float, float]:
     """Seconds, and MB of a worker and of the process that adds up, in processes of their own."""
-    command = [sys.executable, "-m", "tests.benchmarks.large_evaluation", str(count), str(workers)]
+    # not as a program of its own: workers are to find what it sends them by the module's name
+    call = f"from tests.benchmarks.large_evaluation import measure; measure({count}, {workers})"
+    command = [sys.executable, "-c", call]
     output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
     seconds, worker, parent = map(float, output.split())
     return seconds, worker, parent
 
 
-if __name__ == "__main__":
-    maps = generated(int(sys.argv[1]))
-    begin = time.perf_counter()
-    evaluate(maps, engine="shards", workers=int(sys.argv[2]), progress=None)
-    took = time.perf_counter() - begin
+def measure(count: int, workers: int) -> None:
+    """Print what `_measured_apart` reads."""
+    maps = generated(count)
+    with connected(f"local:{workers}"):
+        begin = time.perf_counter()
+        evaluate(maps, engine="shards", progress=None)
+        took = time.perf_counter() - begin
     print(took, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, peak_memory_mb())

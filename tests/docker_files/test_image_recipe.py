@@ -45,10 +45,29 @@ def test_it_is_built_of_the_lock_and_runs_as_nobody_special():
     build, final = RECIPE.split("\nFROM ")[1:]
     assert "--requirement /source/requirements.txt" in build and "--no-deps /source" in build
     assert "pip install" not in final and "COPY --from=build" in final
+    assert build.rstrip().endswith("pip uninstall --yes setuptools pip"), "nothing to build with is left"
     (base,) = re.findall(r"^ARG BASE=(\S+)$", RECIPE, re.MULTILINE)
     assert re.search(r":\d+\.\d+\.\d+-", base), "pinned to a release"
     (user,) = re.findall(r"^USER (\d+):\d+$", final, re.MULTILINE)
     assert int(user) >= 10000 and f"--uid {user}" in final
+
+
+@pytest.mark.parametrize(
+    ("index", "given"),
+    [("", None), ("cuda", "installs from none"), ("https://cpu.example/whl", "installs from https://")],
+)
+def test_which_torch_is_built_in_is_chosen(index: str, given: str | None, tmp_path: Path):
+    """The recipe's own shell, with a pip that says what it was told."""
+    (command,) = re.findall(r"^RUN (case .*?requirements\.txt)$", RECIPE, re.MULTILINE | re.DOTALL)
+    pip = tmp_path / "pip"
+    pip.write_text('#!/bin/sh\necho "installs from ${PIP_EXTRA_INDEX_URL:-none}: $*"\n')
+    pip.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "TORCH_INDEX": index}
+    done = subprocess.run(["sh", "-c", command], env=environment, capture_output=True, text=True)
+    if given is None:
+        assert done.returncode == 2 and "TORCH_INDEX is not set" in done.stderr and not done.stdout
+    else:
+        assert done.returncode == 0 and done.stdout.startswith(given)
 
 
 @pytest.mark.parametrize("program", ["entrypoint.sh", "healthy.py", "databases.sh"])

@@ -1,5 +1,6 @@
 """Bad values and damaged files, met in the middle of a shard: one sentence that names the images, nothing left open."""
 
+import os
 import zipfile
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fcer.errors import PredictionsError
 from fcer.evaluation import evaluate, evaluate_files, shards
 from shard_cases import IMAGES, fire_arrays, is_open, lazy_arrays, written
 
-OPTIONS = {"engine": "shards", "bootstrap": 10, "radii": [0, 2.5]}
+OPTIONS = {"engine": "shards", "bootstrap": 10, "radii": []}
 
 
 @pytest.fixture(autouse=True)
@@ -50,10 +51,19 @@ def fire_in_padding() -> dict[str, np.ndarray]:
     return stacks
 
 
+def without_fire_around(stacks: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    stacks["y"][10:15] = 0
+    return stacks
+
+
 BAD = {
     "NaN": (with_value("student_prob", np.nan), ", images 10 to 14: student_prob holds NaN"),
     "above 1": (with_value("ensemble_prob", 2.0), ", images 10 to 14: ensemble_prob holds 2"),
     "NaN among uncertainties": (with_value("student_unc", np.nan), ", images 10 to 14: student_unc holds NaN"),
+    "NaN in a shard without fire": (
+        without_fire_around(with_value("student_unc", np.nan)),
+        ", images 10 to 14: student_unc holds NaN",
+    ),
     "below 0": (with_value("ensemble_unc", -0.5, 16), ", images 15 to 17: ensemble_unc holds -0.5"),
     "y not binary": (with_value("y", 255), ", images 10 to 14: y holds 255"),
     "fire in the padding": (fire_in_padding(), ": y has fire in image 12 beyond its size"),
@@ -107,14 +117,22 @@ def test_an_array_that_ends_early(tmp_path):
     )
 
 
-def test_a_file_that_is_cut_off_under_way(tmp_path, suffix):
+@pytest.mark.parametrize("change", ["written anew", "cut off", "gone"])
+def test_a_file_that_changes_under_way(tmp_path, suffix, change):
     path = written(tmp_path, suffix, fire_arrays())
     with open_maps(path, values=False) as maps:
         content = path.read_bytes()
         path.unlink()
-        path.write_bytes(content[: len(content) // 2])
-        with pytest.raises(PredictionsError, match=rf"the first: {path}: truncated or damaged \("):
+        if change == "written anew":
+            os.utime(written(tmp_path, suffix, fire_arrays(seed=1)), (1, 1))  # clocks of files may be slow
+        elif change == "cut off":
+            path.write_bytes(content[: len(content) // 2])
+        with pytest.raises(PredictionsError) as refused:
             evaluate(maps, **OPTIONS)
+    said = "it was written anew while it was being evaluated; evaluate it again"
+    if change == "gone":
+        said = "cannot be read (No such file or directory); see that it is still there"
+    assert str(refused.value).endswith(f"; the first: {path}: {said}")
     assert shards._Opened.maps is None
 
 

@@ -148,7 +148,7 @@ def test_a_tag_that_was_edited_by_hand_is_one_sentence(value: str, register: Reg
 def test_a_store_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with pytest.raises(FcerError, match=r"^MLflow at http://127.0.0.1:9 failed \(.*\); start the server or set"):
+    with pytest.raises(FcerError, match=r"^MLflow at http://127.0.0.1:9 failed \(.*\); check MLFLOW_TRACKING_URI, and"):
         find_challenger(None)
 
 

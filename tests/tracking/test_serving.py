@@ -164,8 +164,8 @@ BAD_REQUESTS: dict[str, tuple[object, str]] = {
     "not UTF-8": (b'{"inputs": "\xff"}', "Ensure that input is a valid JSON formatted string"),
     "huge shape": (with_npy(lying_header()), "promises float32 of shape (1, 5, 2, 1000000, 100000), but 8 bytes"),
     "too many pixels": (
-        npy(np.zeros((1, 1, 1, 2049, 2048), np.uint8)),
-        "4196352 pixels are too many for one request, which may hold 4194304 (samples x rows x columns)",
+        npy(np.zeros((1, 1, 1, 1025, 512), np.uint8)),
+        "524800 pixels are too many for one request, which may hold 524288 (samples x rows x columns)",
     ),
     "NaN only, npy": (npy(with_value(np.nan)), "sample 1 (of 0 to 1) holds nothing but NaN in the channels that are"),
     "NaN only, JSON": ({"inputs": np.full((1, 5, 2, 2, 2), np.nan).tolist()}, "sample 0 (of 0 to 0) holds nothing"),

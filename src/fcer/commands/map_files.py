@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fcer import __version__
+from fcer.core.arrays import BoolArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.core.watch_zone import watch_zone
 from fcer.data.cog import write_cog
@@ -51,10 +52,12 @@ class MapFiles:
             f"fire (probability above {self.threshold:g})": np.where(known, mask, np.nan).astype(np.float32),
         }
         write_cog(path, bands, place=fire.place, tags={key.upper(): str(value) for key, value in about.items()})
+        if self.png or self.geojson:
+            watched = self._watched(predicted)
         if self.geojson and ground is not None:
-            self._write_outlines(fire, predicted, ground, about, path.with_suffix(".geojson"))
+            self._write_outlines(fire, predicted, watched, ground, about, path.with_suffix(".geojson"))
         if self.png:
-            self._draw(fire, predicted, ground, path.with_suffix(".png"))
+            self._draw(fire, predicted, watched, ground, path.with_suffix(".png"))
         return {
             "fire": fire.name,
             "date": about["predicted_date"],
@@ -68,7 +71,9 @@ class MapFiles:
     def _warn(self, fire: Fire, predicted: FireMap, ground: Ground | None) -> None:
         if ground is None:
             lost = (
-                "it has no coordinate system" if fire.place is None else "its coordinate system is none of the earth's"
+                "its coordinate system is none of the earth's"
+                if fire.place and fire.place.crs
+                else "it has no coordinate system"
             )
             without = " and no GeoJSON is written" if self.geojson else ""
             sentence = f"{fire.path}: nothing says where on earth it lies ({lost}): its map has pixels alone{without}"
@@ -89,7 +94,7 @@ class MapFiles:
             "fcer_version": __version__,
         }
 
-    def _watched(self, predicted: FireMap) -> Any:
+    def _watched(self, predicted: FireMap) -> BoolArray:
         return watch_zone(
             predicted.fire(self.threshold),
             predicted.uncertainty,
@@ -98,7 +103,7 @@ class MapFiles:
         )
 
     def _write_outlines(
-        self, fire: Fire, predicted: FireMap, ground: Ground, about: Mapping[str, Any], path: Path
+        self, fire: Fire, predicted: FireMap, watched: BoolArray, ground: Ground, about: Mapping[str, Any], path: Path
     ) -> None:
         assert fire.place is not None
         means = {"mean_probability": predicted.probability, "mean_uncertainty": predicted.uncertainty}
@@ -106,9 +111,9 @@ class MapFiles:
         zone["watch_quantile"] = self.watch_quantile
         weighted = {**means, "weight": predicted.uncertainty}
         features = outlines(predicted.fire(self.threshold), fire.place, ground, means, perimeter)
-        write_geojson(path, features + outlines(self._watched(predicted), fire.place, ground, weighted, zone))
+        write_geojson(path, features + outlines(watched, fire.place, ground, weighted, zone))
 
-    def _draw(self, fire: Fire, predicted: FireMap, ground: Ground | None, path: Path) -> None:
+    def _draw(self, fire: Fire, predicted: FireMap, watched: BoolArray, ground: Ground | None, path: Path) -> None:
         from fcer.report.quicklook import QuickLook, write_quicklook  # few want pictures, which need matplotlib
 
         model = f"{self.identity['name']} {self.identity['version']}" if "name" in self.identity else "a student"
@@ -120,7 +125,7 @@ class MapFiles:
             uncertainty=predicted.uncertainty,
             today=predicted.today,
             fire=predicted.fire(self.threshold),
-            watch=self._watched(predicted),
+            watch=watched,
             pixel_m=(ground.width_m, ground.height_m) if ground else (PIXEL_METRES, PIXEL_METRES),
         )
         write_quicklook(path, look)

@@ -41,14 +41,16 @@ def run(resolved: Resolved) -> None:
     with tracked_run("predict", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
         catalog = open_fires(config.input or synthetic_data(config))
         out = config.out or config.work / "predictions"
-        targets = _targets(catalog, out)
-        files = _map_files(resolved, tracked)
         problems = list(catalog.problems)
+        targets = _targets(catalog, out, problems)
+        files = _map_files(resolved, tracked)
         begun = time.perf_counter()
-        rows = _predict(files, targets, problems)
+        try:
+            rows = _predict(files, targets, problems)
+        finally:
+            for problem in problems:
+                print(f"left out: {problem}", file=sys.stderr)
         seconds = time.perf_counter() - begun
-        for problem in problems:
-            print(f"left out: {problem}", file=sys.stderr)
         tracked.metrics({"predict/fires": len(rows), "predict/left_out": len(problems)})
         if not rows:
             raise FcerError(f"{catalog.root}: no fire of it could be predicted; see the lines above")
@@ -57,8 +59,11 @@ def run(resolved: Resolved) -> None:
     _say(config, out, rows, len(problems))
 
 
-def _targets(catalog: Catalog, out: Path) -> list[tuple[Fire, Path]]:
-    """Where each fire's map is to lie: the one file that was named, or a file of the fire's name in a folder."""
+def _targets(catalog: Catalog, out: Path, problems: list[str]) -> list[tuple[Fire, Path]]:
+    """Where each fire's map is to lie: the one file that was named, or a file of the fire's name in a folder.
+
+    Of several fires whose maps would have one name, the first is predicted, and the others are problems.
+    """
     found = len(catalog.fires) + len(catalog.problems)
     if out.suffix.lower() in (".tif", ".tiff"):
         if found > 1:
@@ -66,10 +71,11 @@ def _targets(catalog: Catalog, out: Path) -> list[tuple[Fire, Path]]:
         return [(fire, out) for fire in catalog.fires]
     named = Counter(fire.name for fire in catalog.fires)
     names = [fire.name if named[fire.name] == 1 else f"{fire.year}_{fire.name}" for fire in catalog.fires]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataError(f"{catalog.root}: two fires would both be written to {twice[0]}.tif; rename one of them")
-    return [(fire, out / f"{name}.tif") for fire, name in zip(catalog.fires, names, strict=True)]
+    targets: dict[str, Fire] = {}
+    for fire, name in zip(catalog.fires, names, strict=True):
+        if targets.setdefault(name, fire) is not fire:
+            problems.append(f"{fire.path}: its map would be {name}.tif, as that of {targets[name].path}; rename one")
+    return [(fire, out / f"{name}.tif") for name, fire in targets.items()]
 
 
 def _map_files(resolved: Resolved, tracked: TrackedRun) -> MapFiles:
@@ -117,6 +123,8 @@ def _predict(files: MapFiles, targets: Sequence[tuple[Fire, Path]], problems: li
             rows.append(files.write(fire, path))
         except DataError as error:
             problems.append(str(error))
+        except Exception as error:  # whatever is odd about one file, the other fires are to be predicted
+            problems.append(f"{fire.path}: {type(error).__name__}: {error}")
     return rows
 
 

@@ -87,9 +87,12 @@ def _fires_at(path: Path) -> list[_Entry]:
         raise DataError(f"{path}: {reason}; give --input a fire_X.hdf5, a folder of DATE.tif, or a folder of fires")
     if day_files(path):
         return [(path, open_geotiff)]
-    years = [folder for folder in sorted(path.iterdir()) if _is_year(folder) and not day_files(folder)]
-    direct = [entry for entry in _entries(path) if entry[0] not in years]
-    return [*direct, *(entry for year in years for entry in _entries(year))]
+    try:
+        years = [folder for folder in sorted(path.iterdir()) if _is_year(folder) and not day_files(folder)]
+        direct = [entry for entry in _entries(path) if entry[0] not in years]
+        return [*direct, *(entry for year in years for entry in _entries(year))]
+    except PermissionError as error:
+        raise DataError(f"{error.filename}: no permission to read it; run chmod +rx on it or ask its owner") from None
 
 
 def find_years(root: Path) -> list[int]:

@@ -36,20 +36,28 @@ def write_cog(
         # A mean of fire and no fire is neither: overviews hold pixels of the map itself
         "overview_resampling": "NEAREST",
     }
+    crs = None if place is None or place.crs is None else _crs(path, place.crs)
     if place is not None:
-        profile |= {"crs": _crs(path, place), "transform": rasterio.Affine(*place.transform)}
-    with atomic_path(path) as partial, rasterio.open(partial, "w", **profile) as image:
-        image.write(stack)
-        image.descriptions = tuple(bands)
-        image.update_tags(**tags)
+        profile |= {"crs": crs, "transform": rasterio.Affine(*place.transform)}
+    # What does not fit in a GeoTIFF, GDAL would put into a second file beside it
+    with atomic_path(path) as partial, rasterio.Env(GDAL_PAM_ENABLED=False):
+        with rasterio.open(partial, "w", **profile) as image:
+            image.write(stack)
+            image.descriptions = tuple(bands)
+            image.update_tags(**tags)
+        with rasterio.open(partial) as written:
+            if written.crs != crs:
+                raise DataError(
+                    f"{path}: a GeoTIFF cannot hold the input's coordinate system; reproject the fire to another"
+                )
 
 
-def _crs(path: Path, place: Place) -> object:
+def _crs(path: Path, said: str) -> object:
     from rasterio.crs import CRS
 
     try:
-        return CRS.from_user_input(place.crs)
+        return CRS.from_user_input(said)
     except ValueError:  # as rasterio's own error is one
         raise DataError(
-            f"{path}: the input's coordinate system {place.crs[:60]!r} cannot be read; convert the fire again"
+            f"{path}: the input's coordinate system {said[:60]!r} cannot be read; convert the fire again"
         ) from None

@@ -1,5 +1,6 @@
 """One fire on disk, whatever its form: what it is, and how a window of it is read."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,12 +18,26 @@ __all__ = ["EVERYWHERE", "Fire", "Place", "channel_runs"]
 EVERYWHERE = slice(None)
 
 
+_CRS = re.compile(r"EPSG:\d+|[A-Z][A-Z_]*\[.*", re.DOTALL | re.IGNORECASE)
+_IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
+
+
 @dataclass(frozen=True)
 class Place:
-    """Where an image lies on earth: a coordinate system (WKT or EPSG:n) and its six-number transform."""
+    """Where an image lies: its six-number transform, in a coordinate system of the earth where that is known."""
 
-    crs: str
+    crs: str | None
+    """EPSG:n or WKT. Anything else might be the address of a file, which GDAL would open."""
     transform: tuple[float, ...]
+
+    @classmethod
+    def said(cls, crs: str | None, transform: Sequence[float]) -> "Place | None":
+        """What a file says, as far as it can be used; None where it says nothing."""
+        known = crs if crs is not None and _CRS.fullmatch(crs.strip()) else None
+        a, b, _, d, e, _ = six = tuple(transform[:6]) if len(transform) in (6, 9) else _IDENTITY
+        if not np.isfinite(six).all() or a * e == b * d or (known is None and six == _IDENTITY):
+            return None
+        return cls(known, six)
 
 
 @dataclass(eq=False)

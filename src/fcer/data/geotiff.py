@@ -21,6 +21,7 @@ from fcer.files import atomic_path
 
 __all__ = ["GeoTIFFFire", "day_files", "import_rasterio", "open_geotiff", "write_geotiff"]
 
+_DRIVER = "GTiff"  # by a file's content alone GDAL would take it for anything, such as a list of other files
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})\.tif")
 
 
@@ -42,10 +43,13 @@ class GeoTIFFFire(Fire):
         bands = [channel + 1 for channel in channels]
         for day, tif in zip(values, tifs, strict=True):
             try:
-                with rasterio.open(tif) as image:
+                with rasterio.open(tif, driver=_DRIVER) as image:
                     image.read(bands, window=window, out=day)
+                    declared = image.nodatavals
             except rasterio.errors.RasterioIOError:
                 raise DataError(f"{tif}: the GeoTIFF is truncated or damaged; download it again") from None
+            for band, channel in zip(day, channels, strict=True):
+                band[band == declared[channel]] = np.nan  # where none is declared nothing equals it
         if ACTIVE_FIRE in channels:
             _hours(values[:, channels.index(ACTIVE_FIRE)])
         return values
@@ -74,7 +78,7 @@ def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
     sizes, places = set(), set()
     for tif in tifs:
         try:
-            with rasterio.open(tif) as image:
+            with rasterio.open(tif, driver=_DRIVER) as image:
                 sizes.add((image.height, image.width))
                 if image.count != len(CHANNELS):
                     raise DataError(
@@ -82,7 +86,7 @@ def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
                         "download it again, or remove the fire's folder"
                     )
                 crs, bounds = image.crs, image.bounds
-                places.add(Place(crs.to_string(), tuple(image.transform)[:6]) if crs is not None else None)
+                places.add(Place.said(crs.to_string() if crs else None, tuple(image.transform)))
         except PermissionError:
             raise DataError(f"{tif}: no permission to read it; run chmod +r on it or ask its owner") from None
         except rasterio.errors.RasterioIOError as error:
@@ -106,7 +110,7 @@ def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
         width=width,
         dates=dates,
         place=places.pop(),
-        lnglat=_centre(crs, bounds) if crs is not None else None,
+        lnglat=_centre(crs, bounds) if crs else None,
         tifs=tifs,
     )
 
@@ -119,7 +123,7 @@ def write_geotiff(path: Path, day: NDArray[np.float32], place: Place) -> None:
     # The minute is lost in the HDF5 form, so any will do; half past keeps clear of rounding
     bands[ACTIVE_FIRE] = np.where(hours > 0, hours * 100 + 30, np.nan)
     profile = {
-        "driver": "GTiff",
+        "driver": _DRIVER,
         "count": len(CHANNELS),
         "height": day.shape[1],
         "width": day.shape[2],

@@ -28,7 +28,7 @@ class Ground:
 
 def ground_of(place: Place | None, height: int, width: int) -> Ground | None:
     """The size of a pixel of an image; None where nothing says where on earth the image lies."""
-    if place is None:
+    if place is None or place.crs is None:
         return None
     rasterio = import_rasterio()
     from rasterio._err import CPLE_BaseError

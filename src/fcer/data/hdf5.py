@@ -41,7 +41,7 @@ class HDF5Fire(Fire):
             data = _open_array(self.path)
             for here, there in channel_runs(channels):
                 window[:, here] = data[days, there, rows, columns]
-        except OSError as error:
+        except _DAMAGED as error:
             raise DataError(f"{self.path}: {_reason(self.path)} ({error})") from None
         if ACTIVE_FIRE in channels:
             active = window[:, channels.index(ACTIVE_FIRE)]
@@ -52,6 +52,9 @@ class HDF5Fire(Fire):
         """The one file."""
         return [self.path]
 
+
+_DAMAGED = (OSError, RuntimeError, TypeError, KeyError, ValueError)
+"""What h5py raises where bytes of a file are not what HDF5 expects there."""
 
 _OPEN_AT_ONCE = 128
 _opened: OrderedDict[tuple[Path, int, int, int, int], Any] = OrderedDict()
@@ -90,7 +93,7 @@ def open_hdf5(path: Path, *, any_folder: bool = False) -> HDF5Fire:
             return _checked(path, file, any_folder)
     except PermissionError:
         raise DataError(f"{path}: no permission to read it; run chmod +r on it or ask its owner") from None
-    except OSError:
+    except _DAMAGED:
         raise DataError(f"{path}: {_reason(path)}") from None
 
 
@@ -112,10 +115,13 @@ def _reason(path: Path) -> str:
 
 
 def _checked(path: Path, file: Any, any_folder: bool) -> HDF5Fire:
-    dataset = file.get("data")
+    in_itself = isinstance(file.get("data", getlink=True), h5py.HardLink)
+    dataset = file["data"] if in_itself else None
     if not isinstance(dataset, h5py.Dataset):
         found = ", ".join(file) or "nothing"
         raise DataError(f"{path}: holds no dataset named `data` (found: {found}); write it again with `fcer convert`")
+    if dataset.external or dataset.is_virtual:
+        raise DataError(f"{path}: its numbers lie in other files; write it again with `fcer convert`")
     shape: tuple[int, ...] = dataset.shape or ()
     if len(shape) != 4 or 0 in shape or dataset.dtype.kind not in "fiu":
         raise DataError(
@@ -191,9 +197,10 @@ def _dates(path: Path, written: Any, days: int) -> tuple[date, ...] | None:
 
 def _place(attributes: dict[str, Any]) -> Place | None:
     """Where the image lies, if the file says it in a way that can be used: reading needs no place."""
-    transform = _numbers(attributes.get("transform"))
     crs = attributes.get("crs")
-    return Place(crs, transform) if isinstance(crs, str) and len(transform) == 6 else None
+    if isinstance(crs, bytes):
+        crs = crs.decode(errors="replace")
+    return Place.said(crs if isinstance(crs, str) else None, _numbers(attributes.get("transform")))
 
 
 def _lnglat(written: Any) -> tuple[float, float] | None:
@@ -233,5 +240,6 @@ def write_hdf5(
         if source is not None:
             dataset.attrs["source"] = source
         if place is not None:
-            dataset.attrs["crs"] = place.crs
+            if place.crs is not None:
+                dataset.attrs["crs"] = place.crs
             dataset.attrs["transform"] = place.transform

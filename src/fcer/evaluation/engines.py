@@ -133,12 +133,10 @@ class ShardEngine:
         """See `Engine`."""
         totals = {method: RegionTotal(fires, radii, anchors) for method in maps.methods}
         regions = reference, tuple(radii), tuple(anchors)
+        # those without fire too, which add nothing: uncertainties are read here alone, and all are to be checked
         tasks = [
-            RegionTask(shard, fires.fire[shard.place] if len(fires.draws) else None, *regions)
-            for shard in cut(maps)
-            if fires.on_fire[shard.place].any()
+            RegionTask(shard, fires.fire[shard.place] if len(fires.draws) else None, *regions) for shard in cut(maps)
         ]
-        bar.update(maps.shape[0] - sum(task.shard.n_images for task in tasks))
         for shard, pieces in self._pieces(sweep_shard, tasks, f"regions {maps.year}", bar):
             for method, piece in pieces.items():
                 totals[method].add(shard, piece)

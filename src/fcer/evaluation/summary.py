@@ -57,7 +57,8 @@ def _engine_lines(settings: Settings) -> list[str]:
     within = f"AUROC within {auroc}, AUPRC and AP within {auprc} of exact ranks"
     exact = "exact, as in half precision every value has a code of its own"
     ranks = within if settings.auroc_bound or settings.auprc_bound else exact
-    return [f"ranked by 16-bit codes, shard by shard: {ranks}; intervals of rankings are drawn at {LEVELS} levels"]
+    drawn = f"; intervals of rankings are drawn at {LEVELS} levels" if settings.bootstrap else ""
+    return [f"ranked by 16-bit codes, shard by shard: {ranks}{drawn}"]
 
 
 def _rounded_up(bound: float) -> str:

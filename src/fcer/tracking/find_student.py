@@ -12,9 +12,9 @@ import yaml
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
-from fcer.errors import ConfigError, FcerError
+from fcer.errors import ConfigError
 from fcer.models.student_files import backbone_file, head_file, read_head_info
-from fcer.tracking.server import prepare_client, tracking_uri
+from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
 from fcer.tracking.student_model import CHAMPION, REGISTERED
 
 __all__ = ["CHAMPION_URI", "FoundStudent", "find_student", "has_champion"]
@@ -24,8 +24,6 @@ CHAMPION_URI = f"models:/{REGISTERED}@{CHAMPION}"
 _NAMED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@]+)|/(?P<version>\d+))")
 _RUN = re.compile(r"(?:runs:/)?(?P<run>[0-9a-f]{32})(?:/(?P<path>.+))?")
 _FORMS = f"{CHAMPION_URI}, models:/{REGISTERED}/1, runs:/ID, the id of a run, or a student's folder"
-_ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
-"""What MLflow answers where there is no such model, no such version, or no such alias."""
 
 
 class FoundStudent(NamedTuple):
@@ -42,9 +40,9 @@ def has_champion() -> bool:
     try:
         mlflow.MlflowClient().get_model_version_by_alias(REGISTERED, CHAMPION)
     except MlflowException as error:
-        if error.error_code in _ABSENT:
+        if error.error_code in ABSENT:
             return False
-        raise _failed(error) from error
+        raise failed(error) from error
     return True
 
 
@@ -62,11 +60,11 @@ def find_student(model: str, into: Path) -> FoundStudent:
         else:
             raise ConfigError(f"model: {model!r} is neither a folder nor a model's address; give {_FORMS}")
     except MlflowException as error:
-        if error.error_code in _ABSENT:
+        if error.error_code in ABSENT:
             raise ConfigError(
                 f"model: {tracking_uri()} has no {model}; fcer distill registers one, or set MLFLOW_TRACKING_URI"
             ) from None
-        raise _failed(error) from error
+        raise failed(error) from error
     known = {"name": registered.name, "version": str(registered.version), "run_id": str(registered.run_id or "")}
     folder = _downloaded(f"models:/{registered.name}/{registered.version}", into)
     return _described(folder, {"uri": model, **known})
@@ -119,15 +117,10 @@ def _fetch(uri: str, path: str, into: Path) -> Path:
     try:
         fetched = mlflow.artifacts.download_artifacts(f"{uri}/{path}", dst_path=str(into))
     except (MlflowException, OSError) as error:
-        raise _failed(error) from error
+        raise failed(error) from error
     return Path(fetched)
 
 
 def _described(folder: Path, identity: dict[str, str]) -> FoundStudent:
     info = read_head_info(folder)
     return FoundStudent(folder, {**identity, "student_key": info.key, "code_version": info.code_version})
-
-
-def _failed(error: Exception) -> FcerError:
-    reason = " ".join(str(error).split())[:200]
-    return FcerError(f"MLflow at {tracking_uri()} failed ({reason}); check the address, and that its server runs")

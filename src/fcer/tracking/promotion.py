@@ -11,8 +11,8 @@ from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID
 
-from fcer.errors import ConfigError, FcerError
-from fcer.tracking.server import prepare_client, tracking_uri
+from fcer.errors import ConfigError
+from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
 from fcer.tracking.standing import PROMOTED, Decision, Standing, decide
 from fcer.tracking.student_model import CHAMPION, REGISTERED
 
@@ -114,8 +114,7 @@ def _get_run(client: mlflow.MlflowClient, run_id: str) -> Run | None:
     try:
         return client.get_run(run_id)
     except MlflowException as error:
-        # The second: something that can be no run's id
-        if error.error_code not in ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"):
+        if error.error_code not in ABSENT:
             raise
         return None
 
@@ -135,7 +134,4 @@ def _answered() -> Iterator[None]:
     try:
         yield
     except MlflowException as error:
-        reason = " ".join(str(error).split())[:200]
-        raise FcerError(
-            f"MLflow at {tracking_uri()} failed ({reason}); start the server or set MLFLOW_TRACKING_URI, then again"
-        ) from error
+        raise failed(error) from error

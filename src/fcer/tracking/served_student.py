@@ -18,8 +18,8 @@ from fcer.models.raw_days import predict_days
 from fcer.models.student_files import load_student
 from fcer.npy_text import from_text, to_text
 
-_LARGEST = 2**22
-"""Pixels of all samples of a request: what some GB of memory and MLflow's minute for an answer allow."""
+_LARGEST = 2**19
+"""Pixels of all samples of a request, some 700 px squared: about 2 GB of memory, well within MLflow's minute."""
 
 
 class _Answers:

@@ -7,9 +7,14 @@ from urllib.parse import urlsplit
 
 import mlflow
 
-__all__ = ["EXPERIMENT", "prepare_client", "tracking_uri"]
+from fcer.errors import FcerError
+
+__all__ = ["ABSENT", "EXPERIMENT", "failed", "prepare_client", "tracking_uri"]
 
 EXPERIMENT = "fcer"
+ABSENT = ("RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE")
+"""What MLflow answers where there is no such run, model, version or alias, or none can have that name."""
+
 _SQLITE = "sqlite:///"
 
 
@@ -32,3 +37,11 @@ def tracking_uri() -> str:
         return _SQLITE + Path(uri.removeprefix(_SQLITE)).resolve().as_posix()
     place = urlsplit(uri).netloc
     return uri.replace(place, place.rpartition("@")[2], 1) if "@" in place else uri
+
+
+def failed(error: Exception) -> FcerError:
+    """What MLflow failed with, in one sentence."""
+    reason = " ".join(str(error).split())[:200]
+    return FcerError(
+        f"MLflow at {tracking_uri()} failed ({reason}); check MLFLOW_TRACKING_URI, and that its server runs"
+    )
