@@ -1,9 +1,17 @@
-"""A study small enough for a test, and how tests run commands on it: real processes, a real MLflow store."""
+"""A study small enough for a test, and how tests run commands on it: with a real MLflow store, here or in a process."""
 
+import io
 import os
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+
+import pytest
+import torch
+
+from fcer.cli import main
 
 TINY = [
     *("--fires-per-year", "2", "--image-size", "32", "40", "--fire-days", "7", "8", "--crop", "32"),
@@ -17,6 +25,24 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def fcer(folder: Path, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in this process, since starting one takes longer than most of what tests ask for."""
+    words = [str(argument) for argument in arguments]
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.chdir(folder)
+        for name, value in environment(folder, **more).items():
+            patch.setenv(name, value)
+        # as Python starts with them: pytest shows more
+        warnings.resetwarnings()
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)
+        torch.set_num_threads(1)
+        with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+            code = main(words)
+    return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+
+def fcer_apart(folder: Path, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
     call = [sys.executable, "-m", "fcer", *map(str, arguments)]
     return subprocess.run(call, cwd=folder, env=environment(folder, **more), capture_output=True, text=True)
 

@@ -10,19 +10,9 @@ from pathlib import Path
 
 import mlflow
 import pytest
+from study_cases import TINY, fcer
 
 from fcer.models import load_checkpoint, read_info
-
-TINY = [
-    *("--fires-per-year", "2", "--image-size", "32", "40", "--fire-days", "7", "8", "--crop", "32"),
-    *("--width", "0.0625", "--member-epochs", "2", "--member-batch-size", "4", "--year", "2021", "--workers", "1"),
-]
-
-
-def fcer(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
-    call = [sys.executable, "-m", "fcer", *arguments]
-    return subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
