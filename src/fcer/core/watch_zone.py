@@ -26,7 +26,8 @@ def edge_region(fire: BoolArray, anchor: float) -> BoolArray:
 def watch_zone(fire: BoolArray, uncertainty: FloatArray, *, anchor: float, quantile: float) -> BoolArray:
     """The pixels near the edge whose uncertainty is above its `quantile` among the pixels near the edge.
 
-    Pixels whose uncertainty is NaN, since nothing is known of them, are neither near the edge nor watched.
+    Where more pixels than that share the largest uncertainty, so that none is above, those are watched. Pixels whose
+    uncertainty is NaN, since nothing is known of them, are neither near the edge nor watched.
 
     >>> unc = np.array([[0.1, 0.2, 0.3, 0.4, 0.9]])
     >>> watch_zone(np.array([[True, True, False, False, False]]), unc, anchor=1, quantile=0.5).tolist()
@@ -35,4 +36,6 @@ def watch_zone(fire: BoolArray, uncertainty: FloatArray, *, anchor: float, quant
     near = edge_region(fire, anchor) & ~np.isnan(uncertainty)
     if not near.any():
         return near
-    return near & (uncertainty > np.quantile(uncertainty[near], quantile))
+    least = np.quantile(uncertainty[near], quantile)
+    above = near & (uncertainty > least)
+    return above if above.any() else near & (uncertainty >= least)
