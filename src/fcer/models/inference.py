@@ -61,15 +61,18 @@ def predict(backbone: Backbone, x_BTCHW: Tensor) -> Prediction:
 def padded(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
     """Images of any size where the backbone is, padded to a multiple of 32: results are to be cropped back.
 
-    The padding is zero, which after standardisation is what a missing value is: replicated or mirrored edges
-    would invent fire outside the image. It goes to the bottom and the right only, so that pixels keep their
-    place in the encoder's grid.
+    The padding repeats the edge's pixels. With zeros, backbones take the seam for a fire's edge: on the demo's whole
+    images a student's AP was 0.10 with them, all along the seam it saw fire, and 0.21 without. It goes to the bottom
+    and the right only, so that pixels keep their place in the encoder's grid.
     """
     if backbone.training:
         raise ValueError("predicting needs a backbone in eval mode: call .eval() on it, or use fast(backbone)")
     H, W = x_BTCHW.shape[-2:]
     x_BTCHW = x_BTCHW.to(next(backbone.parameters()))
-    return F.pad(x_BTCHW, (0, -W % STRIDE, 0, -H % STRIDE)) if H % STRIDE or W % STRIDE else x_BTCHW
+    if not (H % STRIDE or W % STRIDE):
+        return x_BTCHW
+    grown = F.pad(x_BTCHW.flatten(0, 1), (0, -W % STRIDE, 0, -H % STRIDE), mode="replicate")
+    return grown.unflatten(0, x_BTCHW.shape[:2])
 
 
 def predict_logits(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
