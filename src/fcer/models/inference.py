@@ -72,7 +72,7 @@ def padded(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
     if not (H % STRIDE or W % STRIDE):
         return x_BTCHW
     grown = F.pad(x_BTCHW.flatten(0, 1), (0, -W % STRIDE, 0, -H % STRIDE), mode="replicate")
-    return grown.unflatten(0, x_BTCHW.shape[:2])
+    return grown.reshape(*x_BTCHW.shape[:2], *grown.shape[1:])
 
 
 def predict_logits(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
