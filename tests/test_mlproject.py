@@ -25,6 +25,7 @@ TINY = {
     "member_batch_size": "4",
     "bootstrap": "10",
     "head_epochs": "2",
+    "trials": "3",
     "year": "2021",
 }
 
