@@ -14,10 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from fcer.commands.synthesize import recipe_of
+from fcer.config.resolve import resolve
 from fcer.data.catalog import open_catalog
 from fcer.data.channels import CHANNELS
-from fcer.data.synthetic import synthesize
-from fcer.resolve import resolve
+from fcer.data.synthetic.fires import synthesize
 
 HERE = Path(__file__).parent
 YEAR, FIRE, DAYS = 2021, 6, (0, 2, 4, 6, 8)

@@ -10,9 +10,13 @@ from hypothesis import settings
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 from fcer.cli import main
-from fcer.data.synthetic import synthesize
+from fcer.data.synthetic.fires import synthesize
+from fcer.runtime.threads import wait_politely
 from golden_fires import write_golden_dataset
 from small_recipe import SMALL
+
+# Tests run side by side; none of the above has imported torch yet
+wait_politely()
 
 # Time per example says nothing on a machine that does other things besides
 settings.register_profile("fcer", deadline=None, max_examples=50)
@@ -41,6 +45,14 @@ def small_fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> str:
     """An MLflow store for tests that do not look into it: making one takes seconds."""
     return f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+
+
+@pytest.fixture
+def store(shared_store: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    """A store without a server, which the test's commands log to from an empty folder."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", shared_store)
+    monkeypatch.chdir(tmp_path)
+    return shared_store
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fcer.core import sweep
-    from fcer.data.maps import PredictedMaps, open_maps, write_maps
     from fcer.evaluation.evaluate import evaluate, evaluate_files
     from fcer.evaluation.results import Results
+    from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
 
 __all__ = ["PredictedMaps", "Results", "__version__", "evaluate", "evaluate_files", "open_maps", "sweep", "write_maps"]
 
@@ -17,9 +17,9 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "sweep": "fcer.core",
-    "PredictedMaps": "fcer.data.maps",
-    "open_maps": "fcer.data.maps",
-    "write_maps": "fcer.data.maps",
+    "PredictedMaps": "fcer.maps.predicted_maps",
+    "open_maps": "fcer.maps.predicted_maps",
+    "write_maps": "fcer.maps.predicted_maps",
     "Results": "fcer.evaluation",
     "evaluate": "fcer.evaluation",
     "evaluate_files": "fcer.evaluation",

@@ -15,15 +15,17 @@ from typing import Any, NoReturn
 
 import fcer
 from fcer.commands import COMMANDS, Command
-from fcer.config import fields, help_text, kinds
+from fcer.config.resolve import nearest, resolve, to_yaml
+from fcer.config.settings import fields, help_text, kinds
 from fcer.errors import ConfigError, FcerError, FcerWarning
-from fcer.resolve import nearest, resolve, to_yaml
+from fcer.runtime.threads import wait_politely
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    wait_politely()
     parser = _parser()
     _warn_in_one_line()
     given = [_hyphens(word) for word in (sys.argv[1:] if arguments is None else arguments)]

@@ -14,7 +14,7 @@ from fcer.data.augmentation import angle_positions, draw_view, turn
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.folds import fair_folds
 from fcer.data.samples import Samples, preprocess
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.models.backbones import AttendedDays, build
 from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
 from fcer.models.inference import fast, predict_logits

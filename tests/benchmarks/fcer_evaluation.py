@@ -13,10 +13,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 from scipy import ndimage
-from tests.plain_fcer import METHODS, plain_evaluation
+from tests.helpers.plain_fcer import METHODS, plain_evaluation
 
-from fcer.data.maps import PredictedMaps, write_maps
 from fcer.evaluation import Results, evaluate_files
+from fcer.maps.predicted_maps import PredictedMaps, write_maps
 
 SIZE = 128
 DAYS = 6

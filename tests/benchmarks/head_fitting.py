@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 from sklearn.metrics import roc_auc_score
 from tests.benchmarks.timing import seconds, show
-from tests.plain_fcer import plain_region
+from tests.helpers.plain_fcer import plain_region
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from tests.benchmarks.fcer_evaluation import DAYS, SIZE, fake_maps, peak_memory_mb
-from tests.plain_fcer import METHODS
+from tests.helpers.plain_fcer import METHODS
 
-from fcer.cluster import connected
-from fcer.data.maps import PredictedMaps
 from fcer.evaluation import evaluate
+from fcer.maps.predicted_maps import PredictedMaps
+from fcer.runtime.cluster import connected
 
 COUNTS = (5_000, 15_000, 50_000)
 ROOT = Path(__file__).parents[2]

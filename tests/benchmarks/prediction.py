@@ -8,13 +8,13 @@ import torch
 from tests.benchmarks.distillation import FEATURES, make_members
 from tests.benchmarks.timing import seconds, show
 
-from fcer.commands.map_files import MapFiles
 from fcer.core.disagreement import normalized_std
-from fcer.data.cog import write_cog
 from fcer.data.dataset import open_dataset
 from fcer.data.fire import Fire
 from fcer.data.samples import preprocess
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.data.synthetic.fires import Recipe, synthesize
+from fcer.deploy.cog import write_cog
+from fcer.deploy.map_files import MapFiles
 from fcer.models.inference import predict
 from fcer.models.members import Member
 from fcer.models.raw_days import needed_channels

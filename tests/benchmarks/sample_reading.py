@@ -12,7 +12,7 @@ from fcer.data.catalog import open_catalog
 from fcer.data.channels import feature_indices
 from fcer.data.normalization import released
 from fcer.data.samples import Samples, preprocess
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.data.synthetic.fires import Recipe, synthesize
 
 DAYS, CROP = 5, 128
 

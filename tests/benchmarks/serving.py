@@ -11,19 +11,19 @@ import mlflow
 import numpy as np
 import torch
 from tests.benchmarks.timing import seconds, show
-from tests.model_server import ModelServer
+from tests.helpers.model_server import ModelServer
 
-from fcer.client import ask
 from fcer.core.disagreement import normalized_std
 from fcer.data.samples import preprocess
+from fcer.deploy.client import ask
 from fcer.models.backbones import build
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.inference import fast, predict_logits
 from fcer.models.raw_days import needed_channels, predict_days
 from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.models.student_files import HeadInfo, LoadedStudent, load_student, save_student
-from fcer.npy_text import to_text
-from fcer.parallel import cores
+from fcer.runtime.npy_text import to_text
+from fcer.runtime.parallel import cores
 from fcer.tracking.student_model import log_student
 
 SIZE = 128

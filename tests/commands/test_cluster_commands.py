@@ -12,10 +12,10 @@ import mlflow
 import numpy as np
 import psutil
 import pytest
-from study_cases import fcer, fcer_apart, start
 
 from dask_cluster import HandMadeCluster
 from fcer.data.catalog import open_catalog
+from study_cases import fcer, fcer_apart, start
 
 pytestmark = pytest.mark.slow
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from study_cases import HEAD, TINY, fcer, start
 
 from fcer.data.catalog import open_catalog
 from fcer.models.raw_days import needed_channels, predict_days
 from fcer.models.student_files import backbone_file, head_file, load_student, read_head_info
 from mlflow_server import Server
+from study_cases import HEAD, TINY, fcer, start
 
 
 @pytest.fixture(scope="module")

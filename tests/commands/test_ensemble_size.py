@@ -9,16 +9,16 @@ from pathlib import Path
 import mlflow
 import pytest
 import torch
-from study_cases import HEAD, TINY
 
 from backbone_cases import small_backbone
 from fcer.cli import main
 from fcer.commands import study  # as a module: pytest would take `test_years` for a test
 from fcer.commands.synthesize import recipe_of
-from fcer.config import Config
+from fcer.config.settings import Config
 from fcer.data.folds import WSTS_PLUS
 from fcer.models import read_info
 from fcer.models.members import fold_file
+from study_cases import HEAD, TINY
 
 QUICK = [*TINY, "--arch", "unet_t1", "--member-epochs", "1"]
 PLUS = ["--split", "wsts_plus", "--year", "2022", "--members", "2"]

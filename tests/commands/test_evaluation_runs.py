@@ -7,6 +7,7 @@ from pathlib import Path
 import mlflow
 import pandas as pd
 import pytest
+
 from study_cases import fcer
 
 GOLDEN = Path(__file__).parent.parent / "data" / "golden"

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from study_cases import HEAD, TINY
 
 from fcer.cli import main
 from fcer.commands.study import central_samples, evaluated_samples, open_data
-from fcer.config import Config
+from fcer.config.resolve import resolve
+from fcer.config.settings import Config
 from fcer.data.catalog import open_catalog
 from fcer.data.channels import feature_indices
-from fcer.data.maps import PredictedMaps, open_maps
 from fcer.data.samples import Samples, central_crop
 from fcer.errors import FcerWarning
+from fcer.maps.predicted_maps import PredictedMaps, open_maps
 from fcer.models.student_files import load_student
-from fcer.resolve import resolve
+from study_cases import HEAD, TINY
 
 QUICK = [
     *(*TINY, *HEAD, "--arch", "unet_t1", "--member-epochs", "1", "--bootstrap", "10"),

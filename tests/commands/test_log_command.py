@@ -7,8 +7,8 @@ import mlflow
 import pytest
 
 from fcer.commands import log
+from fcer.config.resolve import resolve
 from fcer.errors import FcerError, FcerWarning, InputError
-from fcer.resolve import resolve
 from fcer.tracking.journal import FILE, Journal, is_complete
 from fcer.tracking.sender import file_state
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import mlflow
 import numpy as np
 import pytest
-from study_cases import TINY, fcer
 
 from fcer.data.catalog import open_catalog
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import load_student, read_head_info
+from study_cases import TINY, fcer
 
 WEAK = ["--head-hidden", "5", "--head-epochs", "1", "--head-lr", "1e-9"]
 STRONG = ["--head-logit", "true", "--head-epochs", "20", "--head-patience", "20", "--head-lr", "0.5"]

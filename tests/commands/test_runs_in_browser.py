@@ -6,9 +6,9 @@ from pathlib import Path
 
 import mlflow
 import pytest
-from study_cases import fcer
 
 from mlflow_server import Server
+from study_cases import fcer
 
 pytest.importorskip("selenium", reason="the browser is driven by selenium (requirements-dev.txt)")
 

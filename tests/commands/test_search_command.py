@@ -24,9 +24,9 @@ import torch
 from optuna.trial import TrialState
 
 from fcer.cli import main
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.config.resolve import resolve
+from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.models.student_files import read_head_info
-from fcer.resolve import resolve
 from postgres_server import has_postgres, postgres_server
 
 TINY = [

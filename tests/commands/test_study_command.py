@@ -8,11 +8,11 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
-from study_cases import HEAD, TINY, fcer
 
 from fcer.commands.main import _is_the_papers
-from fcer.data.maps import open_maps
-from fcer.resolve import resolve
+from fcer.config.resolve import resolve
+from fcer.maps.predicted_maps import open_maps
+from study_cases import HEAD, TINY, fcer
 
 QUICK = [*TINY, *HEAD, "--arch", "unet_t1", "--member-epochs", "1", "--bootstrap", "10"]
 DEFAULT = ("student", "ensemble", "entropy", "ensemble_entropy", "ensemble_mi", "random", "boundary_distance")

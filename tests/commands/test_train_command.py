@@ -10,9 +10,9 @@ from pathlib import Path
 
 import mlflow
 import pytest
-from study_cases import TINY, fcer
 
 from fcer.models import load_checkpoint, read_info
+from study_cases import TINY, fcer
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ import h5py
 import numpy as np
 import pytest
 
-from fcer.data.maps import PredictedMaps, open_maps
-from fcer.data.npz_stream import write_npz_array
 from fcer.errors import PredictionsError
 from fcer.evaluation import evaluate, evaluate_files, shards
+from fcer.maps.npz_stream import write_npz_array
+from fcer.maps.predicted_maps import PredictedMaps, open_maps
 from shard_cases import IMAGES, fire_arrays, is_open, lazy_arrays, written
 
 OPTIONS = {"engine": "shards", "bootstrap": 10, "radii": []}

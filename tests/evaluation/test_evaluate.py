@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from fcer.core import asd_loss, auroc_score, wilcoxon_test
-from fcer.data import maps as maps_module
-from fcer.data.maps import PredictedMaps, write_maps
 from fcer.errors import ConfigError, PredictionsError, UndefinedMetricWarning
 from fcer.evaluation import Results, evaluate, evaluate_files
+from fcer.maps import predicted_maps as maps_module
+from fcer.maps.predicted_maps import PredictedMaps, write_maps
 from plain_fcer import METHODS, RADII, plain_evaluation, plain_region
 
 TABLES = [

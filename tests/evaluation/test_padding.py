@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.metrics import average_precision_score
 
 from fcer.core.surface import surface_losses
-from fcer.data.maps import PredictedMaps, write_maps
 from fcer.evaluation import Results, evaluate, evaluate_files
+from fcer.maps.predicted_maps import PredictedMaps, write_maps
 from plain_fcer import METHODS, RADII, plain_asd, plain_image_scores, plain_region, plain_scores
 
 GOLDEN = Path(__file__).parent.parent / "data" / "golden"

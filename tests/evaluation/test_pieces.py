@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fcer.data.maps import PredictedMaps
 from fcer.evaluation import evaluate, shards
 from fcer.evaluation.region_pieces import RegionPiece, RegionTask, sweep_shard
 from fcer.evaluation.region_totals import RegionTotal
@@ -23,6 +22,7 @@ from fcer.evaluation.segmentation_pieces import (
 )
 from fcer.evaluation.shards import Shard, cut
 from fcer.evaluation.year import Fires, fires_of
+from fcer.maps.predicted_maps import PredictedMaps
 from shard_cases import IMAGES, Lazy, assert_same_bits, fire_arrays, fire_maps
 
 RADII, ANCHORS = (0.0, 1.5, 4.0, 8.0), (4.0, 1.5)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from fcer.data.maps import PredictedMaps
 from fcer.errors import ConfigError, UndefinedMetricWarning
 from fcer.evaluation import Results, engines, evaluate, shards
 from fcer.evaluation.engines import choose_engine
+from fcer.maps.predicted_maps import PredictedMaps
 from plain_fcer import METHODS
 from shard_cases import IMAGES, TABLES, assert_close, fire_arrays, fire_maps
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcer.data.maps import PredictedMaps, open_maps, write_maps
 from fcer.evaluation import evaluate, evaluate_files, shards
 from fcer.evaluation.shards import close_opened, cut, read
+from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
 from plain_fcer import METHODS
 from shard_cases import IMAGES, assert_same_bits, fire_arrays, fire_maps, is_open, lazy_arrays, written
 

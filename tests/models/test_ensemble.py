@@ -10,10 +10,10 @@ from backbone_cases import golden_shapes
 from fcer.data.catalog import open_catalog
 from fcer.data.channels import feature_indices
 from fcer.data.folds import fair_folds
-from fcer.data.maps import open_maps
 from fcer.data.normalization import released
 from fcer.data.samples import Samples
 from fcer.errors import CheckpointError
+from fcer.maps.predicted_maps import open_maps
 from fcer.models.ensemble import average_precisions, choose_backbone, member_batches, selection_aps
 from fcer.models.members import load_members
 from fcer.models.released import load_released

@@ -1,9 +1,9 @@
 from pathlib import Path
 
 import pytest
-from report_cases import write_years
 
 from fcer.evaluation import Results, evaluate_files
+from report_cases import write_years
 
 YEARS = (2018, 2019, 2020)
 

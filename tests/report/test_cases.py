@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import some_arrays, some_maps, write_years
 
 from fcer.core import fire_region
-from fcer.data.maps import PredictedMaps, write_maps
 from fcer.errors import PredictionsError
 from fcer.evaluation import evaluate
+from fcer.maps.predicted_maps import PredictedMaps, write_maps
 from fcer.report.cases import case_table, choose_cases, compared_methods, read_cases
 from fcer.report.map_figure import map_figure, scale_bar, uncertainty_limit, window_around
+from report_cases import some_arrays, some_maps, write_years
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import some_arrays, some_maps
 
 from fcer.core import reliability_curve
 from fcer.evaluation import evaluate
@@ -13,6 +12,7 @@ from fcer.report.curves import ablation, ablation_data, reliability, reliability
 from fcer.report.style import RadiusAxis, looks
 from fcer.report.sweeps import calibration_sweep, mean_sweep, sweep_over_years, year_sweeps
 from plain_fcer import plain_region
+from report_cases import some_arrays, some_maps
 
 STYLE = looks(("student", "ensemble"))
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import some_maps
 
 from fcer.errors import PredictionsError
 from fcer.evaluation import evaluate, evaluate_files
 from fcer.report import join
+from report_cases import some_maps
 
 SAME = ["sweep", "segmentation", "per_image", "anchor", "tests", "reliability", "own_errors", "risk_coverage"]
 

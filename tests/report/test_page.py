@@ -5,11 +5,11 @@ import html
 import re
 
 import pytest
-from headless import needs_browser, open_page
-from report_cases import write_years
 
 from fcer.evaluation import evaluate_files
 from fcer.report import write_report
+from headless import needs_browser, open_page
+from report_cases import write_years
 
 EVIL = "<b>x"
 TITLE = "A </title><script>document.body.dataset.evil = 1</script> report"

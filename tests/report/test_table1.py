@@ -8,12 +8,12 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import some_maps
 
 from fcer.evaluation import evaluate
 from fcer.report.formats import latex, latex_text, markdown
 from fcer.report.markup import csv_text
 from fcer.report.table1 import COLUMNS, beside_paper, best_cells, paper_table1, table1
+from report_cases import some_maps
 
 METRICS = [column.key for column in COLUMNS]
 

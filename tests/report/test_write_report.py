@@ -7,13 +7,13 @@ from importlib.util import find_spec
 import numpy as np
 import pandas as pd
 import pytest
-from report_cases import some_arrays, write_years
 
-from fcer.data.maps import PredictedMaps, write_maps
 from fcer.errors import UndefinedMetricWarning
 from fcer.evaluation import evaluate_files
+from fcer.maps.predicted_maps import PredictedMaps, write_maps
 from fcer.report import write_report
 from fcer.report.wording import headline, number, sentences_of_tests
+from report_cases import some_arrays, write_years
 
 
 def report_on(arrays, folder, year=2018, **options):

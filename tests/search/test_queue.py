@@ -11,9 +11,8 @@ from pathlib import Path
 import optuna
 import pytest
 from optuna.trial import TrialState
-from search_cases import small_space
 
-from fcer.processes import this_process
+from fcer.runtime.processes import this_process
 from fcer.search.liveness import BEAT, WORKER, Watch
 from fcer.search.queue import TrialQueue, study_size
 from fcer.search.samplers import make_sampler
@@ -21,8 +20,9 @@ from fcer.search.space import Space, read_space
 from fcer.search.storage import Place, open_storage, parse_place
 from fcer.search.study import FAILURE, PAPER, RETRIES, RETRY_OF, counts, open_study, progress_of
 from postgres_server import postgres_server
+from search_cases import small_space
 
-CLAIMING = Path(__file__).with_name("claiming.py")
+CLAIMING = Path(__file__).parents[1] / "helpers" / "claiming.py"
 
 
 @pytest.fixture(params=["sqlite", "journal", "postgresql"])

@@ -11,7 +11,6 @@ import torch
 from optuna.trial import TrialState
 from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
-from search_cases import SIDE, make_job, small_space, write_cache
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fcer.core.disagreement import normalized_std
@@ -31,6 +30,7 @@ from fcer.training.feature_cache import open_cache
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from postgres_server import postgres_server
+from search_cases import SIDE, make_job, small_space, write_cache
 
 ANCHOR = 3.0
 LONG = {"epochs": 100, "patience": 100}

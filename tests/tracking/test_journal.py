@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcer.errors import FcerWarning, InputError
-from fcer.processes import Process, this_process
+from fcer.runtime.processes import Process, this_process
 from fcer.tracking.journal import FILE, Entry, Journal, is_complete, read_journal
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9)

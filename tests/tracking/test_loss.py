@@ -10,8 +10,8 @@ import mlflow
 import pytest
 
 from fcer.commands import log
+from fcer.config.resolve import resolve
 from fcer.errors import FcerError, FcerWarning
-from fcer.resolve import resolve
 from fcer.tracking import TrackedRun, tracked_run
 from mlflow_server import Server, family, runs_of
 

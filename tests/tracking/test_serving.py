@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from mlflow.exceptions import MlflowException
 
-from fcer.client import ask
+from fcer.deploy.client import ask
 from fcer.errors import InputError
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import LoadedStudent, load_student
-from fcer.npy_text import from_text, to_text
+from fcer.runtime.npy_text import from_text, to_text
 from fcer.tracking.student_model import REGISTERED, log_student
 from model_server import ModelServer
 from student_cases import write_student

@@ -1,13 +1,13 @@
 from pathlib import Path
 
 import pytest
-from teaching_cases import make_teaching, save_members
-from training_cases import FEATURES, YEARS, tiny_data
 
 from fcer.data.dataset import Dataset, open_dataset
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.models.members import Member
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features
+from teaching_cases import make_teaching, save_members
+from training_cases import FEATURES, YEARS, tiny_data
 
 TINY = Recipe(years=YEARS, fires_per_year=2, image_size=(34, 40), fire_days=(8, 9), seed=5)
 

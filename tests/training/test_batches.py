@@ -6,12 +6,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_cases import FEATURES, FOLD
 
 from fcer.data.samples import Samples
 from fcer.errors import ConfigError, FcerError
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World
+from training_cases import FEATURES, FOLD
 
 
 def views(dataset, augment=True) -> Samples:

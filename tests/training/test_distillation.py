@@ -7,10 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from plain_interval import plain_interval
-from teaching_cases import make_teaching
-from training_cases import QUICK as MEMBER
-from training_cases import same_weights, untimed
 
 from fcer.core.ranking import auroc_score
 from fcer.core.regions import fire_region
@@ -21,6 +17,10 @@ from fcer.models.student_files import backbone_file, head_file, load_student
 from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
 from fcer.training.feature_cache import FeatureCache
 from fcer.training.progress import EpochRecord
+from plain_interval import plain_interval
+from teaching_cases import make_teaching
+from training_cases import QUICK as MEMBER
+from training_cases import same_weights, untimed
 
 HEAD = HeadSettings(epochs=3, patience=3, lr=0.05)
 JOINT = dataclasses.replace(MEMBER, epochs=3, patience=3)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from training_cases import FOLD
 
 from fcer.errors import ConfigError
 from fcer.models import load_checkpoint
 from fcer.training.distributed import World, choose_device
+from training_cases import FOLD
 
 TESTS = Path(__file__).parents[1]
 
@@ -87,7 +87,7 @@ def test_two_processes_share_the_work(tiny_fires, tmp_path):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = subprocess.run(
         [*torchrun, script, tiny_fires, path, tmp_path],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS / "training")])},
+        env={**os.environ, "PYTHONPATH": str(TESTS / "helpers")},
         capture_output=True,
         text=True,
     )

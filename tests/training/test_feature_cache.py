@@ -11,19 +11,19 @@ import psutil
 import pytest
 import torch
 from safetensors.torch import save_file
-from teaching_cases import make_teaching, save_members
-from training_cases import tiny_data
 
 from fcer.core.disagreement import mutual_information, normalized_std, predictive_entropy
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import released
-from fcer.data.synthetic import Recipe, synthesize
+from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.errors import DataError, FcerError
 from fcer.models import load_checkpoint
 from fcer.models.members import Member
 from fcer.training import feature_cache
 from fcer.training.cached import CachedSplit
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key, cached_bytes, open_cache
+from teaching_cases import make_teaching, save_members
+from training_cases import tiny_data
 
 
 def whole(split: CachedSplit) -> dict[str, torch.Tensor]:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from plain_interval import plain_interval
 from sklearn.metrics import roc_auc_score
 
 from fcer.training.anchor_region import RankedPixels, auroc_interval
+from plain_interval import plain_interval
 
 FIRE_OF_SAMPLE = np.array([3, 3, 7, 8, 8, 8, 9])
 """Four fires; the sample of the last has no pixel near fire."""

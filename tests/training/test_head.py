@@ -11,7 +11,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
-from training_cases import untimed
 
 from fcer.core.surface import asd_loss
 from fcer.errors import ConfigError, DataError, FcerError
@@ -25,6 +24,7 @@ from fcer.training.head_losses import LOSSES, rmsle
 from fcer.training.head_settings import HeadSettings
 from fcer.training.progress import EpochRecord
 from plain_fcer import plain_region
+from training_cases import untimed
 
 
 class InMemory(CachedSplit):

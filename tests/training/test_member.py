@@ -6,7 +6,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sklearn.metrics import average_precision_score
-from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, same_weights, untimed
 
 import fcer
 from fcer.data.folds import WSTS
@@ -16,6 +15,7 @@ from fcer.models import load_checkpoint, predict_logits, read_info
 from fcer.training import persistence_ap, train_member, training_key
 from fcer.training.member import _samples
 from fcer.training.validation import Validation
+from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, same_weights, untimed
 
 
 @pytest.fixture

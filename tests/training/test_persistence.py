@@ -3,12 +3,12 @@ import math
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
-from training_cases import FEATURES, FOLD
 
 from fcer.data.fire import EVERYWHERE, Fire
 from fcer.data.samples import Samples
 from fcer.errors import UndefinedMetricWarning
 from fcer.training import persistence_ap
+from training_cases import FEATURES, FOLD
 
 
 class DrawnFire(Fire):

@@ -5,9 +5,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from training_cases import QUICK
 
 from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
+from training_cases import QUICK
 
 aps = st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=30)
 

@@ -3,13 +3,13 @@ import math
 
 import h5py
 import pytest
-from training_cases import FEATURES, FOLD, QUICK, YEARS
 
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.dataset import open_dataset
 from fcer.data.folds import WSTS
 from fcer.errors import ConfigError
 from fcer.training import MemberSettings, training_key
+from training_cases import FEATURES, FOLD, QUICK, YEARS
 
 OTHER = {
     "arch": "utae_t5",

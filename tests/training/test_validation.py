@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import average_precision_score, log_loss
-from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, YEARS, tiny_data
 
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.samples import Samples
@@ -14,6 +13,7 @@ from fcer.training import train_member
 from fcer.training.distributed import World
 from fcer.training.learner import make_learner
 from fcer.training.validation import _pooled, check_classes, validate
+from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, YEARS, tiny_data
 
 
 def central(dataset, years=FOLD.validation, days=5) -> Samples:

@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fcer.cluster import connected
-from fcer.config import Config
-from fcer.resolve import Resolved
+from fcer.config.resolve import Resolved
+from fcer.config.settings import Config
+from fcer.runtime.cluster import connected
 
 __all__ = ["COMMANDS", "MEMBER_OPTIONS", "SYNTHETIC_OPTIONS", "Argument", "Command", "settings_of"]
 

@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from fcer.resolve import Resolved
+from fcer.config.resolve import Resolved
 
 __all__ = ["run"]
 

@@ -3,9 +3,9 @@
 import sys
 
 from fcer.commands.synthesize import synthetic_data
+from fcer.config.resolve import Resolved
 from fcer.data.conversion import convert
 from fcer.errors import DataError
-from fcer.resolve import Resolved
 
 __all__ = ["run"]
 

@@ -3,9 +3,9 @@
 from fcer.commands import settings_of
 from fcer.commands.ensemble import YearEnsemble, teaching_of, year_ensembles
 from fcer.commands.study import ensemble_years, head_settings, member_settings, open_data
-from fcer.config import Config
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config
 from fcer.models.student_files import head_file
-from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, has_finished_run, tracked_run
 from fcer.training import Distilled, EpochRecord, Teaching, distil
 

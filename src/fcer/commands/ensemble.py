@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fcer.cluster import current
 from fcer.commands.study import central_samples, member_folds, open_data
 from fcer.commands.train import compare_members, train_members, trained_members
-from fcer.config import Config
+from fcer.config.settings import Config
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.models.ensemble import choose_backbone, selection_aps
 from fcer.models.members import Member, load_members
+from fcer.runtime.cluster import current
 from fcer.tracking import TrackedRun
 from fcer.training import Teaching, put_on
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from fcer.commands import settings_of
-from fcer.config import Config
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config
 from fcer.evaluation import evaluate_files
-from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, log_results, tracked_run
 
 __all__ = ["evaluate_maps", "evaluate_years", "run"]

@@ -1,10 +1,10 @@
 """`fcer inspect`: what a dataset holds."""
 
 from fcer.commands.synthesize import synthetic_data
+from fcer.config.resolve import Resolved
 from fcer.data.channels import feature_indices
 from fcer.data.inspection import inspect, to_text
 from fcer.errors import DataError
-from fcer.resolve import Resolved
 
 __all__ = ["run"]
 

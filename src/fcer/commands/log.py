@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from fcer.config.resolve import Resolved
 from fcer.errors import FcerError, InputError
-from fcer.resolve import Resolved
 from fcer.tracking import count, find_journals, log_later
 
 __all__ = ["run"]

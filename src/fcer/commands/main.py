@@ -5,8 +5,8 @@ from dataclasses import replace
 from fcer.commands import COMMANDS, MEMBER_OPTIONS, SYNTHETIC_OPTIONS, settings_of
 from fcer.commands.evaluate import evaluate_years
 from fcer.commands.report import report_study
-from fcer.config import Config, fields
-from fcer.resolve import Resolved, to_yaml
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config, fields
 from fcer.tracking import tracked_run
 
 __all__ = ["run"]

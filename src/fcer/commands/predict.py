@@ -14,20 +14,20 @@ from tqdm import tqdm
 from fcer.commands import settings_of
 from fcer.commands.distill import distill_year
 from fcer.commands.ensemble import year_ensembles
-from fcer.commands.map_files import MapFiles
 from fcer.commands.study import ensemble_years
 from fcer.commands.synthesize import synthetic_data
-from fcer.config import Config
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config
 from fcer.core.regions import radius_in_pixels
 from fcer.data.catalog import Catalog, open_fires
 from fcer.data.fire import Fire
 from fcer.data.geotiff import import_rasterio
+from fcer.deploy.map_files import MapFiles
 from fcer.errors import ConfigError, DataError, FcerError
-from fcer.files import scratch_folder
 from fcer.models.student_files import load_student
-from fcer.resolve import Resolved, to_yaml
+from fcer.registry.find_student import CHAMPION_URI, FoundStudent, find_student, has_champion
+from fcer.runtime.files import scratch_folder
 from fcer.tracking import TrackedRun, tracked_run
-from fcer.tracking.find_student import CHAMPION_URI, FoundStudent, find_student, has_champion
 from fcer.training import World, choose_device
 
 __all__ = ["run"]

@@ -12,16 +12,16 @@ from fcer import __version__
 from fcer.commands.distill import distill_year
 from fcer.commands.ensemble import YearEnsemble, year_ensembles
 from fcer.commands.study import evaluated_samples, open_data, test_years
-from fcer.config import Config
+from fcer.config.resolve import Resolved
+from fcer.config.settings import Config
 from fcer.data.samples import Samples
 from fcer.errors import DataError, FcerWarning
-from fcer.files import atomic_path
-from fcer.models.methods import Predictors, pass_counts, write_method_maps
 from fcer.models.student_files import LoadedStudent, load_student
-from fcer.parallel import map_tasks
-from fcer.resolve import Resolved
+from fcer.runtime.files import atomic_path
+from fcer.runtime.parallel import map_tasks
 from fcer.tracking import TrackedRun
 from fcer.training import put_on, with_threads_of_here
+from fcer.uncertainty.methods import Predictors, pass_counts, write_method_maps
 
 __all__ = ["Predicted", "predict_years"]
 

@@ -2,12 +2,12 @@
 
 import warnings
 
-from fcer.config import Config
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config
 from fcer.errors import FcerError, FcerWarning
-from fcer.resolve import Resolved, to_yaml
+from fcer.registry.promotion import Promotion, find_challenger, promote
+from fcer.registry.standing import KEPT, Standing
 from fcer.tracking import TrackedRun, tracked_run
-from fcer.tracking.promotion import Promotion, find_challenger, promote
-from fcer.tracking.standing import KEPT, Standing
 
 __all__ = ["run"]
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fcer.commands import COMMANDS, settings_of
-from fcer.config import Config
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config
 from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.report import join, write_report
-from fcer.resolve import Resolved, to_yaml
 from fcer.tracking import TrackedRun, fetch_results, tracked_run
 
 __all__ = ["report_study", "run"]

@@ -13,10 +13,10 @@ from fcer.commands import COMMANDS, settings_of
 from fcer.commands.distill import distill_year, epoch_rows
 from fcer.commands.ensemble import YearEnsemble, teaching_of, year_ensembles
 from fcer.commands.study import head_settings, open_data
-from fcer.config import Config, fields
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config, fields
 from fcer.errors import ConfigError, FcerError, FcerWarning
-from fcer.files import atomic_path
-from fcer.resolve import Resolved, to_yaml
+from fcer.runtime.files import atomic_path
 from fcer.search.board import Board
 from fcer.search.crew import Worker, run_crew, threads_each
 from fcer.search.queue import TrialQueue, study_size

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fcer.commands.synthesize import synthetic_data
-from fcer.config import Config
+from fcer.config.settings import Config
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.folds import SPLITS, Fold, fair_folds, years_of

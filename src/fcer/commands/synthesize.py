@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from fcer.config import Config
+from fcer.config.resolve import Resolved
+from fcer.config.settings import Config
 from fcer.data.folds import SPLITS, years_of
-from fcer.data.synthetic import Recipe, synthesize
-from fcer.resolve import Resolved
+from fcer.data.synthetic.fires import Recipe, synthesize
 
 __all__ = ["recipe_of", "run", "synthetic_data"]
 

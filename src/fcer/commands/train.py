@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from fcer.cluster import current
 from fcer.commands import settings_of
 from fcer.commands.study import (
     central_samples,
@@ -16,14 +15,15 @@ from fcer.commands.study import (
     member_settings,
     open_data,
 )
-from fcer.config import Config
+from fcer.config.resolve import Resolved, to_yaml
+from fcer.config.settings import Config
 from fcer.data.dataset import Dataset
 from fcer.data.folds import SPLITS, Fold, Slot, slots_of
 from fcer.errors import ConfigError
 from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
-from fcer.resolve import Resolved, to_yaml
+from fcer.runtime.cluster import current
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.training import (
     EpochRecord,

@@ -13,7 +13,7 @@ from fcer.data.channels import CHANNELS
 from fcer.data.geotiff import GeoTIFFFire, open_geotiff
 from fcer.data.hdf5 import open_hdf5, write_hdf5
 from fcer.errors import DataError
-from fcer.parallel import map_tasks
+from fcer.runtime.parallel import map_tasks
 
 __all__ = ["Conversion", "convert"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import EVERYWHERE, Fire, Place
 from fcer.errors import DataError
-from fcer.files import atomic_path
+from fcer.runtime.files import atomic_path
 
 __all__ = ["GeoTIFFFire", "day_files", "import_rasterio", "open_geotiff", "write_geotiff"]
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import EVERYWHERE, Fire, Place, channel_runs
 from fcer.errors import DataError
-from fcer.files import atomic_path
+from fcer.runtime.files import atomic_path
 
 __all__ = ["HDF5Fire", "open_hdf5", "write_hdf5"]
 

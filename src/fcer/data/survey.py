@@ -17,8 +17,8 @@ import numpy as np
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import Fire
 from fcer.errors import DataError
-from fcer.files import atomic_path
-from fcer.parallel import map_tasks
+from fcer.runtime.files import atomic_path
+from fcer.runtime.parallel import map_tasks
 
 __all__ = ["Survey", "dataset_fingerprint", "survey_fires"]
 

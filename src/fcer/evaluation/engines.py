@@ -11,7 +11,6 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from fcer.core.histogram import RankBound
-from fcer.data.maps import PredictedMaps
 from fcer.errors import ConfigError, PredictionsError
 from fcer.evaluation.progress import Bar
 from fcer.evaluation.region_pieces import RegionTask, sweep_shard
@@ -19,7 +18,8 @@ from fcer.evaluation.region_totals import RegionTotal
 from fcer.evaluation.segmentation_pieces import SegmentationTask, SegmentationTotal, segment_shard
 from fcer.evaluation.shards import Shard, close_opened, cut
 from fcer.evaluation.year import Fires, MethodRegions, MethodSegmentation, find_fires, fires_of, segment, sweep_year
-from fcer.parallel import map_tasks
+from fcer.maps.predicted_maps import PredictedMaps
+from fcer.runtime.parallel import map_tasks
 
 __all__ = ["ENGINES", "Engine", "ExactEngine", "ShardEngine", "choose_engine"]
 

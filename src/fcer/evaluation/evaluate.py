@@ -10,7 +10,6 @@ import pandas as pd
 
 from fcer.core.regions import DEFAULT_RADII, radius_in_pixels
 from fcer.core.sweep import warn_where_undefined
-from fcer.data.maps import PredictedMaps, open_maps
 from fcer.errors import ConfigError, PredictionsError
 from fcer.evaluation.comparison import compare, confidence, method_pairs
 from fcer.evaluation.engines import Engine, ExactEngine, ShardEngine, choose_engine
@@ -28,6 +27,7 @@ from fcer.evaluation.tables import (
     sweep_table,
 )
 from fcer.evaluation.year import Fires, MethodSegmentation
+from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
 __all__ = ["evaluate", "evaluate_files"]
 

@@ -12,7 +12,7 @@ import pandas as pd
 from fcer.errors import PredictionsError
 from fcer.evaluation.comparison import TEST_COLUMNS
 from fcer.evaluation.summary import summarize
-from fcer.files import atomic_path
+from fcer.runtime.files import atomic_path
 
 __all__ = ["Results", "Settings"]
 

@@ -12,11 +12,11 @@ from fcer.core.ranking import auprc
 from fcer.core.regions import pixels_inside
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.surface import SurfaceLosses, surface_losses
-from fcer.data.maps import PredictedMaps
 from fcer.evaluation.level_counts import PROB_LEVELS, FireLevels, LevelCounts, LevelDraws
 from fcer.evaluation.packed import Packed, pack
 from fcer.evaluation.shards import Block, Shard, read
 from fcer.evaluation.year import MethodSegmentation
+from fcer.maps.predicted_maps import PredictedMaps
 
 __all__ = ["SegmentationPiece", "SegmentationTask", "SegmentationTotal", "segment_shard"]
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from fcer.core.arrays import BoolArray, FloatArray
-from fcer.data.maps import IMAGES_AT_ONCE, PredictedMaps, open_maps
-from fcer.data.maps_check import check_block, check_padding
-from fcer.data.maps_file import MapsFile
 from fcer.errors import PredictionsError
+from fcer.maps.checks import check_block, check_padding
+from fcer.maps.file_identity import MapsFile
+from fcer.maps.predicted_maps import IMAGES_AT_ONCE, PredictedMaps, open_maps
 
 __all__ = ["Block", "Shard", "close_opened", "cut", "read"]
 

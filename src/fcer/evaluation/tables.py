@@ -11,9 +11,9 @@ from fcer.core.regions import PIXEL_METRES
 from fcer.core.segmentation import f1_score, iou_score, precision_score, recall_score
 from fcer.core.statistics import WilcoxonResult, wilcoxon_test
 from fcer.core.sweep import SweepCurve
-from fcer.data.maps import PredictedMaps
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.year import Fires, MethodRegions, MethodSegmentation, replicate_segmentation
+from fcer.maps.predicted_maps import PredictedMaps
 
 __all__ = [
     "MeasuredYear",

@@ -17,9 +17,9 @@ from fcer.core.regions import PIXEL_METRES, pixels_inside
 from fcer.core.segmentation import FIRE_THRESHOLD, Confusion
 from fcer.core.surface import SurfaceLosses, surface_losses
 from fcer.core.sweep import MethodPixels, SweepCurve, gather, sweep_curve
-from fcer.data.maps import PredictedMaps
 from fcer.evaluation.progress import Bar
 from fcer.evaluation.selective import OwnErrors, RiskCoverage, own_errors_and_risk
+from fcer.maps.predicted_maps import PredictedMaps
 
 __all__ = [
     "BINNINGS",

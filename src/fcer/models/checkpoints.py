@@ -13,10 +13,10 @@ from pathlib import Path
 from safetensors.torch import save_file
 
 from fcer.errors import CheckpointError
-from fcer.files import atomic_path
 from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, state_shapes
 from fcer.models.headers import HEADER, Reader, integer, number, opened, optional, parse_header, several, text
 from fcer.models.weights import backbone_from_weights, unreadable
+from fcer.runtime.files import atomic_path
 
 __all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
 

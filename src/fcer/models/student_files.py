@@ -14,12 +14,12 @@ from safetensors.torch import save_file
 
 from fcer.data.normalization import Normalization
 from fcer.errors import CheckpointError
-from fcer.files import atomic_path
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint, save_checkpoint
 from fcer.models.headers import HEADER, integer, number, opened, optional, parse_header, several, text, truth
 from fcer.models.inference import fast
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
+from fcer.runtime.files import atomic_path
 
 __all__ = ["HeadInfo", "LoadedStudent", "backbone_file", "head_file", "load_student", "read_head_info", "save_student"]
 

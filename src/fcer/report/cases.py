@@ -12,9 +12,9 @@ import pandas as pd
 from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
-from fcer.data.maps import PredictedMaps, open_maps
 from fcer.errors import PredictionsError
 from fcer.evaluation.results import Results
+from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
 __all__ = ["Case", "case_table", "choose_cases", "compared_methods", "read_cases"]
 

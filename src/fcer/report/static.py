@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import plotly.io
 
-from fcer.files import atomic_path
 from fcer.report.style import Figure
+from fcer.runtime.files import atomic_path
 
 __all__ = ["SUFFIXES", "StaticFigures", "write_static"]
 

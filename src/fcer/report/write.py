@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fcer.evaluation.results import Results
-from fcer.files import atomic_path
 from fcer.report.cases import read_cases
 from fcer.report.curves import ablation as ablation_figure
 from fcer.report.curves import reliability, risk_coverage, sensitivity
@@ -17,6 +16,7 @@ from fcer.report.style import Figure, looks
 from fcer.report.sweeps import calibration_sweep, mean_sweep, year_sweeps
 from fcer.report.table1 import beside_paper, table1
 from fcer.report.wording import anchor_words
+from fcer.runtime.files import atomic_path
 
 __all__ = ["make_figures", "write_report"]
 

@@ -9,7 +9,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import NamedTuple
 
-from fcer.parallel import cores
+from fcer.runtime.threads import cores
 from fcer.search.worker import Begun, Ended, Job, work
 
 __all__ = ["Worker", "run_crew", "threads_each"]

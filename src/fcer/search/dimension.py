@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import optuna
 
-from fcer.config import kinds
+from fcer.config.resolve import checked
+from fcer.config.settings import kinds
 from fcer.errors import ConfigError
-from fcer.resolve import checked
 
 __all__ = ["KINDS", "LAYERS", "WIDTH", "Dimension", "Value", "read_dimension"]
 

@@ -9,7 +9,7 @@ import optuna
 from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial
 
-from fcer.processes import Process
+from fcer.runtime.processes import Process
 
 __all__ = ["BEAT", "WORKER", "Watch", "beating"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
-from fcer.processes import Process
+from fcer.runtime.processes import Process
 from fcer.search.liveness import WORKER, Watch
 from fcer.search.space import Space
 from fcer.search.storage import Place, locked

@@ -15,7 +15,7 @@ from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 from plotly.offline import get_plotlyjs
 
-from fcer.files import atomic_path
+from fcer.runtime.files import atomic_path
 from fcer.search.liveness import WORKER
 from fcer.search.space import Space
 from fcer.search.study import FAILURE, PAPER, RETRY_OF, SCORES, counts

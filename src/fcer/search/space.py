@@ -10,9 +10,9 @@ from typing import Any
 import optuna
 import yaml
 
-from fcer.config import Config, fields
+from fcer.config.resolve import nearest, yaml_loader
+from fcer.config.settings import Config, fields
 from fcer.errors import ConfigError
-from fcer.resolve import nearest, yaml_loader
 from fcer.search.dimension import LAYERS, WIDTH, Dimension, Value, read_dimension, stored
 
 __all__ = ["DEFAULT", "Space", "read_space"]

@@ -15,8 +15,8 @@ from optuna.trial import TrialState
 from tqdm import tqdm
 
 from fcer.errors import FcerError
-from fcer.parallel import end_with_parent
-from fcer.processes import this_process
+from fcer.runtime.parallel import end_with_parent
+from fcer.runtime.processes import this_process
 from fcer.search.liveness import beating
 from fcer.search.queue import TrialQueue
 from fcer.search.samplers import REPORT_EVERY, draw_sampler_seed, make_pruner, make_sampler

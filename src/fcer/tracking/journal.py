@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcer.errors import FcerWarning, InputError
-from fcer.processes import Process, this_process
+from fcer.runtime.processes import Process, this_process
 
 __all__ = ["FILE", "Entry", "Journal", "is_complete", "read_journal"]
 

@@ -14,9 +14,13 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 from numpy.typing import NDArray
 
 from fcer.errors import InputError
-from fcer.models.raw_days import predict_days
-from fcer.models.student_files import load_student
-from fcer.npy_text import from_text, to_text
+from fcer.runtime.npy_text import from_text, to_text
+from fcer.runtime.threads import wait_politely
+
+wait_politely()  # a server has neighbours; counts only before torch is imported, by the next lines
+
+from fcer.models.raw_days import predict_days  # noqa: E402
+from fcer.models.student_files import load_student  # noqa: E402
 
 _LARGEST = 2**19
 """Pixels of all samples of a request, some 700 px squared: twice as many took up to 3.6 GB and 34 s of MLflow's 60."""

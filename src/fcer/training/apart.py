@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
-from fcer.parallel import map_tasks
+from fcer.runtime.parallel import map_tasks
 from fcer.training.member import MemberResult, train_member
 from fcer.training.settings import MemberSettings
 from fcer.training.threads import with_threads_of_here

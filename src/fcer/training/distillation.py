@@ -16,11 +16,11 @@ from fcer import __version__
 from fcer.core.arrays import IntArray
 from fcer.core.regions import radius_in_pixels
 from fcer.data.samples import Samples
-from fcer.files import atomic_path
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.student import UncertaintyHead
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
+from fcer.runtime.files import atomic_path
 from fcer.training.anchor_region import FireInterval, auroc_interval, gather_region, mean_asd
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.head import HeadTask, fit_head

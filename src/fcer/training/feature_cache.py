@@ -23,11 +23,11 @@ from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.errors import DataError, FcerError
-from fcer.files import atomic_path
 from fcer.models.backbones import architecture
 from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.members import Member
-from fcer.parallel import map_tasks
+from fcer.runtime.files import atomic_path
+from fcer.runtime.parallel import map_tasks
 from fcer.training.batches import draw_seed
 from fcer.training.cached import CachedSplit
 from fcer.training.distributed import put_on

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from fcer.errors import FcerWarning
-from fcer.files import atomic_path
+from fcer.runtime.files import atomic_path
 from fcer.training.progress import EpochRecord
 
 __all__ = ["Resume", "read_resume", "resume_file", "write_resume"]

@@ -1,0 +1,1 @@
+"""Synthetic fires, to start without the real dataset."""

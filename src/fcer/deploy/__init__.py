@@ -1,0 +1,1 @@
+"""From a student to a map: what an agency's engineer reads. No trainer is imported here."""

@@ -1,0 +1,1 @@
+"""The predicted-maps file: what every evaluation reads."""

@@ -1,0 +1,1 @@
+"""Which student is champion, and how another becomes it."""

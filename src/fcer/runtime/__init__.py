@@ -1,0 +1,1 @@
+"""Files, processes and pieces of work: nothing of the field."""
