@@ -114,7 +114,7 @@ def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(fires
         maps = Study(by_default, say=lambda _: None).maps()
     assert len(maps.files) == 4 and maps.anchor_px is None
     assert {open_maps(path).methods for path in maps.files} == {("ensemble",)}
-    with pytest.raises(DataError, match="the backbone makes (no error|errors only) within 0 px of fire"):
+    with pytest.raises(DataError, match=r"the backbone makes (no error|errors only) within 0 px of fire"):
         Study(config, say=lambda _: None).maps()
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from fcer.evaluation.results import Results
+if TYPE_CHECKING:
+    from fcer.evaluation.results import Results  # whoever logs a forecast needs no evaluation
 
 __all__ = ["NO_LOG", "NullLog", "RunLog", "RunOnDemand"]
 
@@ -47,7 +48,7 @@ class RunLog(Protocol):
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """The student in `folder`, with the metrics that speak for it."""
 
-    def results(self, results: Results, folder: Path, *, passes: Mapping[str, int]) -> None:
+    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
         """An evaluation, whose files lie in `folder`: tables, tests, and a run for each method and year."""
 
     def child(self, name: str, settings: Mapping[str, Any]) -> AbstractContextManager["RunLog"]:
@@ -92,7 +93,7 @@ class NullLog:
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """See `RunLog`."""
 
-    def results(self, results: Results, folder: Path, *, passes: Mapping[str, int]) -> None:
+    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
         """See `RunLog`."""
 
     @contextmanager
