@@ -14,7 +14,6 @@ from fcer.data.folds import SPLITS, Fold, fair_folds, years_of
 from fcer.data.samples import TEST_LEADING_DAYS, Samples
 from fcer.models.backbones import architecture
 from fcer.training import HeadSettings, MemberSettings
-from fcer.training.batches import draw_seed
 
 __all__ = [
     "central_samples",
@@ -58,43 +57,8 @@ def open_data(config: Config, years: Sequence[int], *, whole: bool = False) -> D
     )
 
 
-def member_settings(config: Config, round: int = 0) -> MemberSettings:
-    """What of the configuration decides a member; in each further round of a fold another seed."""
-    return MemberSettings(
-        arch=config.arch,
-        width=config.width,
-        features=feature_indices(config.features),
-        crop=config.crop,
-        epochs=config.member_epochs,
-        lr=config.member_lr,
-        weight_decay=config.member_weight_decay,
-        batch_size=config.member_batch_size,
-        schedule=config.member_schedule,
-        patience=config.member_patience,
-        pos_weight=config.pos_weight,
-        clip_norm=config.clip_norm,
-        seed=draw_seed(config.seed, round) if round else config.seed,
-        device=config.device,
-        loader_workers=0,
-    )
-
-
-def head_settings(config: Config) -> HeadSettings:
-    """What of the configuration decides a head."""
-    return HeadSettings(
-        hidden=config.head_hidden,
-        logit=config.head_logit,
-        loss=config.head_loss,
-        target=config.head_target,
-        lr=config.head_lr,
-        momentum=config.head_momentum,
-        weight_decay=config.head_weight_decay,
-        batch_size=config.head_batch_size,
-        power=config.head_power,
-        epochs=config.head_epochs,
-        patience=config.head_patience,
-        seed=config.seed,
-    )
+member_settings = MemberSettings.of
+head_settings = HeadSettings.of
 
 
 def checkpoint_folder(config: Config, dataset: Dataset) -> Path:
