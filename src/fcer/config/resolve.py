@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from fcer.config.conversion import converted, from_text, hints, in_words, scalar
 from fcer.config.settings import DEMO, NAMES_DATA, Config, fields, option_of
 from fcer.errors import ConfigError
 
-__all__ = ["Resolved", "checked", "nearest", "resolve", "to_yaml", "yaml_loader"]
+__all__ = ["Resolved", "checked", "configure", "nearest", "resolve", "to_yaml", "yaml_loader"]
 
 
 class Resolved(NamedTuple):
@@ -135,3 +136,27 @@ def checked(key: str, value: Any, origin: str) -> Any:
     if wrong:
         raise ConfigError(f"{origin}: {key} is {shown(value)}: {wrong}")
     return fit
+
+
+def configure(file: Path | None = None, **settings: Any) -> Resolved:
+    """A configuration from Python: the defaults, overridden by a YAML `file`, overridden by `settings`.
+
+    Parameters
+    ----------
+    file:
+        experiments/NAME.yaml.
+    settings:
+        By the names of `Config`; each is checked as a value from a file would be.
+
+    Examples
+    --------
+    >>> configure(year=2020, width=0.125).config.width
+    0.125
+    """
+    resolved = resolve(file)
+    unknown = next((key for key in settings if key not in fields()), None)
+    if unknown is not None:
+        raise ConfigError(f"configure: unknown key `{unknown}`{nearest(unknown, fields(), '`')}")
+    values = {key: checked(key, value, "configure") for key, value in settings.items()}
+    origins = {**resolved.origins, **dict.fromkeys(values, "configure")}
+    return Resolved(replace(resolved.config, **values), origins)
