@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 __all__ = ["converted", "filled", "from_text", "hints", "in_words", "item_type", "parts", "scalar", "shown"]
 
+from fcer.config.secrets import masked
+
 T = TypeVar("T")
 
 _WRONG = object()
@@ -54,8 +56,8 @@ def in_words(hint: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as an error repeats it: not at any length."""
-    return _cut(repr(value))
+    """A value as an error repeats it: without passwords, and not at any length."""
+    return _cut(masked(repr(value)))
 
 
 def _cut(text: str) -> str:
@@ -108,11 +110,12 @@ def from_text(text: str | Sequence[str], hint: Any) -> Any:
     if item is Path:
         # MLflow hands several files over as one word; a file whose name has spaces is one word too
         return [part for word in words for part in ([word] if _exists(word) else word.split())]
+    if item is str:
+        # A name may look like a number, and a file that is named after an equals sign may have spaces
+        return [part for word in words for part in ([word] if _exists(word.partition("=")[2]) else _split(word))]
     if item:
         # `--years 2018 2019`, `--years 2018,2019` and MLflow's one quoted word all mean the same
-        several = [part for word in words for part in word.replace(",", " ").split()]
-        if item is str:
-            return several  # the id of a run may look like a number
+        several = [part for word in words for part in _split(word)]
         if str not in accepted or len(several) > 1 or all(isinstance(scalar(part), int) for part in several):
             return [scalar(part) for part in several]
         words = several
@@ -131,9 +134,13 @@ def scalar(text: str) -> Any:
     return {"true": True, "false": False}.get(text.lower(), text)
 
 
+def _split(word: str) -> list[str]:
+    return word.replace(",", " ").split()
+
+
 def _exists(word: str) -> bool:
     try:
-        return Path(word).exists()
+        return word != "" and Path(word).exists()
     except (OSError, ValueError):  # a name that is too long, or has a NUL in it
         return False
 

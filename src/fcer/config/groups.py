@@ -1,8 +1,10 @@
 """Settings by subject, and those that each step of a study takes."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from fcer.config.secrets import masked
 from fcer.config.settings import Config, fields
 
 __all__ = ["EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
@@ -30,10 +32,12 @@ STEPS: dict[str, tuple[str, ...]] = {
 
 
 def recorded(config: Config, keys: Iterable[str]) -> dict[str, Any]:
-    """The settings as a run records them: without places, nor where trials are kept, which may hold a password."""
+    """The settings as a run records them: without places, where trials are kept, and passwords."""
     return {key: _as_typed(getattr(config, key)) for key in keys if key not in (*PLACES, "storage")}
 
 
 def _as_typed(value: Any) -> Any:
-    """Lists as one would type them."""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+    """Lists as one would type them, addresses without their passwords."""
+    if isinstance(value, tuple):
+        return masked(" ".join(map(str, value)))
+    return masked(str(value)) if isinstance(value, str | Path) else value

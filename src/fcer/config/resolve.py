@@ -1,17 +1,19 @@
 """Where values come from: the defaults, then a YAML file, then flags; each checked, and its origin kept."""
 
 import difflib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fcer.config.bounded import read_yaml
+from fcer.config.checks import writable
 from fcer.config.conversion import converted, from_text, hints, in_words, scalar, shown
+from fcer.config.secrets import masked
 from fcer.config.settings import DEMO, NAMES_DATA, Config, fields, option_of
 from fcer.errors import ConfigError
 
-__all__ = ["Resolved", "checked", "configure", "nearest", "resolve", "to_yaml", "yaml_loader"]
+__all__ = ["Resolved", "checked", "configure", "nearest", "resolve", "to_yaml"]
 
 
 class Resolved(NamedTuple):
@@ -35,7 +37,7 @@ def resolve(
         values.update(DEMO)
         origins.update(dict.fromkeys(DEMO, "demo"))
     if file is not None:
-        for key, value in _read_yaml(file).items():
+        for key, value in _settings_in(file).items():
             values[key] = checked(key, value, str(file))
             origins[key] = str(file)
     for key, text in flags.items():
@@ -59,10 +61,7 @@ def to_yaml(resolved: Resolved) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        # The password of an address is nobody's to see
-        return re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", value)
-    return str(value) if isinstance(value, Path) else value
+    return masked(str(value)) if isinstance(value, str | Path) else value
 
 
 def nearest(word: str, known: Iterable[str], quote: str = "") -> str:
@@ -71,48 +70,14 @@ def nearest(word: str, known: Iterable[str], quote: str = "") -> str:
     return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
 
 
-def _read_yaml(file: Path) -> dict[str, Any]:
-    import yaml
-
-    try:
-        content = yaml.load(file.read_text(encoding="utf-8"), yaml_loader())
-    except FileNotFoundError:
-        near = ", ".join(sorted(str(p) for p in Path("experiments").glob("*.yaml")))
-        raise ConfigError(f"{file}: no such file" + (f"; there are {near}" if near else "")) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read ({error})") from None
-    except ValueError as error:
-        raise ConfigError(f"{file}: a value cannot be read ({error})") from None
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 1}" if where else ""
-        raise ConfigError(f"{file}{line}: not valid YAML ({getattr(error, 'problem', error)})") from None
-    if content is None:
-        return {}
-    if not isinstance(content, dict):
-        raise ConfigError(f"{file}: should hold `key: value` lines, but holds {type(content).__name__}")
+def _settings_in(file: Path) -> dict[str, Any]:
+    near = ", ".join(sorted(str(path) for path in Path("experiments").glob("*.yaml")))
+    content = read_yaml(file, f"there are {near}" if near else "check the path")
     for key in content:
         if key not in fields():
             hint = nearest(str(key), fields(), "`")
             raise ConfigError(f"{file}: unknown key `{key}`{hint or '; `fcer config show` lists all'}")
     return content
-
-
-def yaml_loader() -> Any:
-    """PyYAML's safe loader, but a key that is there twice is an error, not a silent loss of the first."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            for k, key in enumerate(keys):
-                if key in keys[:k]:
-                    raise yaml.MarkedYAMLError(
-                        problem=f"`{key}` is there twice", problem_mark=node.value[k][0].start_mark
-                    )
-            return super().construct_mapping(node, deep)
-
-    return Loader
 
 
 def checked(key: str, value: Any, origin: str) -> Any:
@@ -132,9 +97,10 @@ def checked(key: str, value: Any, origin: str) -> Any:
         if isinstance(number, int | float) and not option.low <= number <= option.high:
             bound = f"at least {option.low}" if number < option.low else f"at most {option.high}"
             raise ConfigError(f"{origin}: {key} is {shown(number)}, but should be {bound}")
-    wrong = option.check(fit) if option.check and fit is not None else None
+    wrong = next((said for item in items if isinstance(item, str | Path) and (said := writable(item))), None)
+    wrong = wrong or (option.check(fit) if option.check and fit is not None else None)
     if wrong:
-        raise ConfigError(f"{origin}: {key} is {shown(value)}: {wrong}")
+        raise ConfigError(f"{origin}: {key} is {shown(value)}: {masked(wrong)}")
     return fit
 
 

@@ -38,9 +38,14 @@ class Config:
 
     # Which experiment
     split: str = option(
-        "wsts", "how years are split: WildfireSpreadTS or WSTS+ (years in pairs)", choices=("wsts", "wsts_plus")
+        "wsts",
+        "how data is split: by years as WildfireSpreadTS or WSTS+ (years in pairs), or fires in four groups, each of "
+        "which plays a year's part",
+        choices=("wsts", "wsts_plus", "fires"),
     )
-    year: int | str = option(2021, "test year, or all", check=checks.year_or_all)
+    year: int | str = option(
+        2021, "test year (or group of fires); all; or none, which holds nothing out, for operations", check=checks.year
+    )
     fold: int | None = option(None, "one fold, one member, instead of the test year's ensemble", low=0, high=11)
     members: int = option(3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2)
     arch: str = option("utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
@@ -51,9 +56,10 @@ class Config:
         choices=("member", "backbone"),
     )
     select_by: str = option(
-        "val_ap",
-        "AP whose median chooses the student's backbone: on validation, or in released file names as in the paper",
-        choices=("val_ap", "file_ap"),
+        "val_lift",
+        "what chooses the student's backbone by its median: AP on validation over persistence's on the same images, "
+        "that AP alone, or AP in released file names as in the paper",
+        choices=("val_lift", "val_ap", "file_ap"),
     )
 
     # Training of members
@@ -76,8 +82,9 @@ class Config:
     head_loss: str = option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
     head_target: str = option(
         "std",
-        "the teacher's uncertainty: normalised standard deviation over members, or another measure of theirs",
-        choices=("std", "mutual_information", "entropy"),
+        "what the head is taught: the teacher's uncertainty as normalised standard deviation over members or another "
+        "measure of theirs, or where the backbone errs",
+        choices=("std", "mutual_information", "entropy", "error"),
     )
     head_lr: float = option(0.001, "learning rate of SGD", low=1e-9)
     head_momentum: float = option(0.9, "momentum of SGD", low=0, high=0.9999)
@@ -90,7 +97,7 @@ class Config:
     # What is read from a fire
     features: str | tuple[int, ...] = option(
         "vegetation",
-        "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
+        "channels a model sees: vegetation, multi, all, fire, or a list of indices into the 40 preprocessed channels",
         low=0,
         high=39,
         check=checks.features,
@@ -130,13 +137,23 @@ class Config:
         "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own",
         check=checks.methods,
     )
+    threshold: float | str = option(
+        0.5,
+        "probability above which a pixel counts as fire: a number, or balanced (w / (1 + w), which undoes a weight w "
+        "of fire pixels in training)",
+        low=0,
+        high=1,
+        check=checks.threshold,
+    )
     passes: int = option(10, "passes of mc_dropout", low=2)
     bootstrap: int = option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
 
     # Search over the head
     study: str = option("head", "name of the study: with the same name and storage, a search goes on")
     storage: str | None = option(
-        None, "where trials are kept: sqlite:///FILE, journal:FILE or postgresql://...; none: SQLite below `work`"
+        None,
+        "where trials are kept: sqlite:///FILE, journal:FILE or postgresql://...; none: SQLite below `work`",
+        check=checks.address,
     )
     trials: int = option(50, "trials of the study in all, those of earlier calls and other processes included", low=1)
     space: Path | None = option(None, "YAML file of what is searched; none: as in experiments/search_head.yaml")
@@ -144,8 +161,9 @@ class Config:
     pruner: str = option("median", "how hopeless trials are stopped", choices=("median", "hyperband", "none"))
     objective: str = option(
         "auroc",
-        "what is maximised: validation AUROC at the anchor; with AUPRC; or with fidelity to the teacher",
-        choices=("auroc", "auroc_auprc", "auroc_fidelity"),
+        "what is maximised: validation AUROC at the anchor; with AUPRC; with fidelity to the teacher; or AUROC within "
+        "the predicted class",
+        choices=("auroc", "auroc_auprc", "auroc_fidelity", "within"),
     )
     dashboard: bool = option(False, "say how to open optuna-dashboard on the study, and do nothing else")
 
@@ -154,12 +172,12 @@ class Config:
         None,
         "student: models:/NAME@ALIAS, models:/NAME/VERSION, runs:/ID, the id of a run, or a student's folder; "
         "none: models:/fcer-student@champion",
+        check=checks.address,
     )
     input: Path | None = option(
         None,
         "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
     )
-    threshold: float = option(0.5, "probability above which a pixel counts as fire", low=0, high=1)
     watch_quantile: float = option(
         0.9, "quantile of the uncertainty near the predicted edge above which a pixel is watched", low=0, high=1
     )
@@ -167,6 +185,21 @@ class Config:
     geojson: bool = option(False, "write the predicted perimeter and the watch zone beside each map")
     run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
+    )
+
+    # Guarantees, and forecasts held to what burnt
+    miss: tuple[float, ...] = option(
+        (0.05, 0.1, 0.2), "shares of tomorrow's fire that zones may miss, a zone for each", check=checks.shares
+    )
+    maps: tuple[Path, ...] = option((), "folders or files of forecasts that `fcer predict` wrote")
+    against: Path | None = option(None, "what burnt: detections, or a dataset folder that has the days since")
+
+    # Detections
+    detections: tuple[Path, ...] = option((), "active-fire detections as downloaded: FIRMS CSV or JSON, also zipped")
+    layer: tuple[str, ...] = option(
+        (),
+        "other channels, each NAME=FILE: a raster, with {date} in its name if there is one a day",
+        check=checks.layers,
     )
 
     # Report
@@ -215,7 +248,7 @@ DEMO: Mapping[str, Any] = {
 """Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
 configuration is this one."""
 
-NAMES_DATA = frozenset({"data", "source", "predictions", "results", "runs", "experiment"})
+NAMES_DATA = frozenset({"data", "source", "predictions", "results", "runs", "experiment", "detections", "maps"})
 """Settings that name what is worked on: where one is given, nothing of the demo is."""
 
 

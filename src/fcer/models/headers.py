@@ -1,6 +1,5 @@
 """JSON headers of safetensors files, every type checked, since a file from elsewhere can hold anything."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 
+from fcer.config.bounded import parse_json
 from fcer.config.conversion import filled
 from fcer.errors import CheckpointError
 from fcer.models.weights import unreadable
@@ -40,7 +40,7 @@ def parse_header(path: Path, metadata: dict[str, str] | None, cls: type[T], *, w
             f"{path}: its header does not say what the weights are; give a file that `{written_by}` wrote"
         )
     try:
-        values = json.loads(content)
+        values = parse_json(content)
         if not isinstance(values, dict):
             raise ValueError("it is not an object")
         return filled(cls, values)
