@@ -4,13 +4,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import fcer
 from fcer.errors import FcerError
+from fcer.tracking.fetch import has_finished_run
 from fcer.tracking.journal import Journal
 from fcer.tracking.live import LiveLog
 from fcer.tracking.provenance import code_version, environment, source_tags
@@ -82,6 +83,18 @@ class TrackedRun:
         """Log the student in `folder` as a model, with the metrics that speak for it."""
         self._add("model", {"folder": str(folder.resolve()), "metrics": {k: float(v) for k, v in metrics.items()}})
 
+    @contextmanager
+    def child(self, name: str, settings: Mapping[str, Any]) -> Iterator["TrackedRun"]:
+        """A run nested below this one, which ends with the block; it shares this one's journal."""
+        entry = self._log.add(None, "start", _start(name, parent=self.reference))
+        with _ended(TrackedRun(self._log, entry.run)) as run:
+            _describe(run, name, settings)
+            yield run
+
+    def knows(self, tag: str, value: str) -> bool:
+        """Whether some finished run of the store carries this tag; a store that does not answer has none."""
+        return not self._log.is_lost and has_finished_run(tag, value)
+
     def _add(self, op: str, data: Mapping[str, Any]) -> None:
         self._log.add(self._key, op, data)
 
@@ -92,35 +105,27 @@ def tracked_run(
     *,
     settings: Mapping[str, Any],
     config: str = "",
-    parent: TrackedRun | str | None = None,
+    parent: TrackedRun | None = None,
     work: Path = Path("work"),
 ) -> Iterator[TrackedRun]:
-    """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
+    """A command's run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
-    Nested below `parent` where one is given: a run of this process, or the id of one of another process. All that
-    is logged is first written to a journal below `work`, which a run shares with its parent of the same process.
-    Only a run without a parent keeps the whole `config` and the environment, and watches the machine.
+    All that is logged is first written to a journal below `work`. The run keeps the whole `config` and the
+    environment, and watches the machine. With a `parent`, it is that run's `child` instead.
     """
-    if isinstance(parent, TrackedRun):
-        entry = parent._log.add(None, "start", _start(name, parent=parent.reference))
-        with _ended(TrackedRun(parent._log, entry.run)) as run:
-            _describe(run, name, settings)
+    if parent is not None:
+        with parent.child(name, settings) as run:
             yield run
         return
     prepare_client()
-    if parent is None:
-        run = _first_run(name, work / "runs")
+    run = _first_run(name, work / "runs")
+    with _sent(run._log), _ended(run):
         end_killed_runs(work / "runs")
-    else:
-        log = LiveLog(Journal.create(work / "runs", name, tracking_uri()))
-        run = TrackedRun(log, log.add(None, "start", _start(name, parent=parent)).run)
-    with _sent(run._log, strict=parent is None), _ended(run), ExitStack() as stack:
         _describe(run, name, settings)
-        if parent is None:
-            run.text(config, "config.yaml")
-            run.text(json.dumps(environment(), indent=1), "environment.json")
-            stack.enter_context(system_metrics(run.metrics))
-        yield run
+        run.text(config, "config.yaml")
+        run.text(json.dumps(environment(), indent=1), "environment.json")
+        with system_metrics(run.metrics):
+            yield run
 
 
 def _start(name: str, *, attach: str | None = None, parent: str | None = None) -> dict[str, Any]:
@@ -166,11 +171,11 @@ def _ended(run: TrackedRun) -> Iterator[TrackedRun]:
 
 
 @contextmanager
-def _sent(log: LiveLog, *, strict: bool) -> Iterator[None]:
+def _sent(log: LiveLog) -> Iterator[None]:
     """Send what is left at the end of the block; a failure of the block itself is never hidden by one of MLflow."""
     try:
         yield
     except BaseException:
         log.close(strict=False)
         raise
-    log.close(strict=strict)
+    log.close(strict=True)

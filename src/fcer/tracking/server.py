@@ -25,7 +25,8 @@ def prepare_client() -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
     # We say in one sentence what its traceback would say in fifty lines
     logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
-    # Seven retries, each after twice the time, would hold up computing for minutes
+    # A server that accepts and never answers would hold up the end of a command for 16 minutes; so for 1.5
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "30")
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
 
