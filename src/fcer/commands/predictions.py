@@ -21,7 +21,7 @@ from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
 from fcer.tracking import TrackedRun
 from fcer.training import put_on, with_threads_of_here
-from fcer.uncertainty.methods import Predictors, pass_counts, write_method_maps
+from fcer.uncertainty import Predictors, pass_counts, write_method_maps
 
 __all__ = ["Predicted", "predict_years"]
 

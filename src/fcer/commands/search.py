@@ -38,10 +38,10 @@ from fcer.search.study import (
 from fcer.search.worker import Begun, Ended, Job
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.tracking.server import tracking_uri
-from fcer.training.anchor_region import gather_region
 from fcer.training.distillation import settle_anchor
 from fcer.training.feature_cache import FeatureCache, cache_features
 from fcer.training.threads import torch_threads
+from fcer.training.validation_region import gather_region
 
 __all__ = ["run"]
 

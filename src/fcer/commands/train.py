@@ -23,6 +23,7 @@ from fcer.errors import ConfigError
 from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
+from fcer.models.persistence_baseline import persistence_ap
 from fcer.runtime.cluster import current
 from fcer.tracking import TrackedRun, tracked_run
 from fcer.training import (
@@ -31,9 +32,8 @@ from fcer.training import (
     MemberSettings,
     MemberToTrain,
     World,
-    persistence_ap,
-    train_apart,
     train_member,
+    train_on_cluster,
 )
 
 __all__ = ["compare_members", "run", "train_members", "trained_members"]
@@ -81,7 +81,7 @@ def train_members(config: Config, ensembles: Sequence[Sequence[Fold]], tracked: 
     planned = {one.path: one for one in _plan(config, ensembles)}
     if current() is not None:
         missing = [one for one in planned.values() if not one.path.exists()]
-        for path, result in train_apart([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
+        for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
             _train_tracked(config, planned.pop(path), tracked, result)
     for one in planned.values():
         _train_tracked(config, one, tracked, None)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from fcer.errors import ConfigError
-from fcer.training.cached import TARGETS
+from fcer.training.feature_shards import TARGETS
 from fcer.training.head_losses import LOSSES
 
 __all__ = ["HeadSettings"]
