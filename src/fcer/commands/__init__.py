@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fcer.config.resolve import Resolved
-from fcer.config.settings import Config
+from fcer.config import Config, Resolved
+from fcer.config.groups import PLACES, STEPS, SYNTHETIC, recorded
 from fcer.runtime.cluster import connected
 
-__all__ = ["COMMANDS", "MEMBER_OPTIONS", "SYNTHETIC_OPTIONS", "Argument", "Command", "settings_of"]
+__all__ = ["COMMANDS", "Argument", "Command", "recorded_of"]
 
 
 class Argument(NamedTuple):
@@ -45,56 +45,6 @@ class Command:
             import_module(f"fcer.commands.{self.name}").run(resolved, *given)
 
 
-SYNTHETIC_OPTIONS = ("years", "fires_per_year", "image_size", "fire_days", "seed")
-
-_EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
-MEMBER_OPTIONS = (
-    "member_epochs",
-    "member_patience",
-    "member_lr",
-    "member_weight_decay",
-    "member_batch_size",
-    "member_schedule",
-    "pos_weight",
-    "clip_norm",
-    "device",
-)
-
-_HEAD = (
-    "views",
-    "freeze",
-    "head_hidden",
-    "head_logit",
-    "head_loss",
-    "head_target",
-    "head_lr",
-    "head_momentum",
-    "head_weight_decay",
-    "head_batch_size",
-    "head_power",
-    "head_epochs",
-    "head_patience",
-)
-
-_STUDY = (
-    "test_image",
-    "engine",
-    "anchor",
-    "radii",
-    "methods",
-    "passes",
-    "bootstrap",
-    *_EXPERIMENT,
-    "normalization",
-    "select_by",
-    *_HEAD,
-    *MEMBER_OPTIONS,
-    *SYNTHETIC_OPTIONS,
-    "work",
-    "workers",
-    "cluster",
-)
-
 COMMANDS = {
     command.name: command
     for command in (
@@ -102,44 +52,33 @@ COMMANDS = {
             "synthesize",
             "make synthetic fires in the dataset's own layout",
             "fcer synthesize --out data/synthetic --years 2018 2019 --fires-per-year 4",
-            ("out", *SYNTHETIC_OPTIONS, "geotiff", "work", "workers", "cluster"),
+            ("out", *SYNTHETIC, "geotiff", *PLACES),
         ),
         Command(
             "convert",
             "turn the GeoTIFF release into one HDF5 file a fire",
             "fcer convert --source WildfireSpreadTS --out data/wsts",
-            ("source", "out", *SYNTHETIC_OPTIONS, "work", "workers", "cluster"),
+            ("source", "out", *SYNTHETIC, *PLACES),
         ),
         Command(
             "inspect",
             "say what a dataset holds and what in it is broken",
             "fcer inspect --data data/wsts --crop 128",
-            ("data", "features", "crop", *SYNTHETIC_OPTIONS, "work", "workers"),
+            ("data", "features", "crop", *SYNTHETIC, "work", "workers"),
             demo=True,
         ),
         Command(
             "train",
             "train the members of a test year's ensemble",
             "fcer train --data data/wsts --year 2021 --arch utae_t5 --checkpoints checkpoints/utae_t5",
-            (*_EXPERIMENT, "fold", *MEMBER_OPTIONS, *SYNTHETIC_OPTIONS, "work", "workers", "cluster"),
+            STEPS["train"],
             demo=True,
         ),
         Command(
             "distill",
             "distil a test year's ensemble into a single-pass student",
             "fcer distill --data data/wsts --checkpoints checkpoints/utae_t5 --year 2021",
-            (
-                *_EXPERIMENT,
-                "normalization",
-                "select_by",
-                "anchor",
-                *_HEAD,
-                *MEMBER_OPTIONS,
-                *SYNTHETIC_OPTIONS,
-                "work",
-                "workers",
-                "cluster",
-            ),
+            STEPS["distill"],
             demo=True,
         ),
         Command(
@@ -155,15 +94,7 @@ COMMANDS = {
                 "pruner",
                 "objective",
                 "dashboard",
-                *_EXPERIMENT,
-                "normalization",
-                "select_by",
-                "anchor",
-                *_HEAD,
-                *MEMBER_OPTIONS,
-                *SYNTHETIC_OPTIONS,
-                "work",
-                "workers",
+                *(key for key in STEPS["distill"] if key != "cluster"),
             ),
             demo=True,
         ),
@@ -171,21 +102,21 @@ COMMANDS = {
             "evaluate",
             "score uncertainty near the fire (FCER): sweep, segmentation, statistical tests",
             "fcer evaluate --predictions predictions_2020.npz predictions_2021.npz --out results",
-            ("predictions", "reference", "out", *_STUDY),
+            ("predictions", "reference", "out", *STEPS["evaluate"]),
             demo=True,
         ),
         Command(
             "report",
             "join evaluated years into the paper's table, tests and figures, on one page",
             "fcer report --results results/2020 results/2021 --out report",
-            ("results", "runs", "experiment", "ablation", "paper", "out", "reference", *_STUDY),
+            ("results", "runs", "experiment", "ablation", "paper", "out", "reference", *STEPS["evaluate"]),
             demo=True,
         ),
         Command(
             "main",
             "run the whole study: members, students, evaluation, report",
             "fcer main --config experiments/paper.yaml --data data/wsts --checkpoints pretrained_weights --year all",
-            ("reference", "out", "ablation", *_STUDY),
+            ("reference", "out", "ablation", *STEPS["evaluate"]),
             demo=True,
         ),
         Command(
@@ -202,7 +133,7 @@ COMMANDS = {
                 "png",
                 "geojson",
                 "device",
-                *SYNTHETIC_OPTIONS,
+                *SYNTHETIC,
                 "work",
                 "workers",
             ),
@@ -232,15 +163,6 @@ COMMANDS = {
 }
 
 
-def settings_of(config: Config, command: str) -> dict[str, Any]:
-    """The settings that a command uses, as a run records them.
-
-    Where to work and with how many is not one; nor is where a study is kept, which may hold a password.
-    """
-    kept = [key for key in COMMANDS[command].options if key not in ("work", "workers", "cluster", "storage")]
-    return {key: _as_typed(getattr(config, key)) for key in kept}
-
-
-def _as_typed(value: Any) -> Any:
-    """Lists as one would type them."""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+def recorded_of(config: Config, command: str) -> dict[str, Any]:
+    """The settings that a command uses, as its run records them."""
+    return recorded(config, COMMANDS[command].options)

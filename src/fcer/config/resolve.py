@@ -6,13 +6,14 @@ import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcer.config.settings import DEMO, Config, fields, in_words, kinds, parts
 from fcer.errors import ConfigError
 
-__all__ = ["Resolved", "checked", "nearest", "resolve", "to_yaml", "yaml_loader"]
+__all__ = ["Resolved", "checked", "configure", "nearest", "resolve", "to_yaml", "yaml_loader"]
 
 
 class Resolved(NamedTuple):
@@ -193,3 +194,28 @@ def _converted(value: Any, kind: Any) -> Any:
     if kind is float and isinstance(value, int | float):
         return float(value) if math.isfinite(value) else _WRONG
     return value if isinstance(value, kind) and value != "" else _WRONG
+
+
+def configure(file: Path | None = None, **settings: Any) -> Resolved:
+    """A configuration from Python: the defaults, overridden by a YAML `file`, overridden by `settings`.
+
+    Parameters
+    ----------
+    file:
+        experiments/NAME.yaml.
+    settings:
+        By the names of `Config`; each is checked as a value from a file would be.
+
+    Examples
+    --------
+    >>> configure(year=2020, width=0.125).config.width
+    0.125
+    """
+    resolved = resolve(file)
+    unknown = next((key for key in settings if key not in fields()), None)
+    if unknown is not None:
+        raise ConfigError(f"configure: unknown key `{unknown}`{nearest(unknown, fields(), '`')}")
+    given = {key: str(value) if isinstance(value, Path) else value for key, value in settings.items()}
+    values = {key: checked(key, value, "configure") for key, value in given.items()}
+    origins = {**resolved.origins, **dict.fromkeys(values, "configure")}
+    return Resolved(replace(resolved.config, **values), origins)

@@ -155,7 +155,7 @@ class Config:
     )
     trials: int = _option(50, "trials of the study in all, those of earlier calls and other processes included", low=1)
     space: Path | None = _option(None, "YAML file of what is searched; none: as in experiments/search_head.yaml")
-    sampler: str = _option("tpe", "how trials are chosen", choices=("tpe", "gp", "cmaes", "random", "grid"))
+    sampler: str = _option("tpe", "how trials are chosen", choices=("tpe", "gp", "random", "grid"))
     pruner: str = _option("median", "how hopeless trials are stopped", choices=("median", "hyperband", "none"))
     objective: str = _option(
         "auroc",

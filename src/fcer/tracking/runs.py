@@ -82,6 +82,22 @@ class TrackedRun:
         """Log the student in `folder` as a model, with the metrics that speak for it."""
         self._add("model", {"folder": str(folder.resolve()), "metrics": {k: float(v) for k, v in metrics.items()}})
 
+    def results(self, results: Any, folder: Path, *, passes: Mapping[str, int]) -> None:
+        """Log an evaluation, whose files lie in `folder`."""
+        from fcer.tracking.results import log_results
+
+        log_results(self, results, folder, passes=passes)
+
+    def child(self, name: str, settings: Mapping[str, Any]) -> Any:
+        """A run below this one."""
+        return tracked_run(name, settings=settings, parent=self)
+
+    def knows(self, tag: str, value: str) -> bool:
+        """Whether some finished run carries this tag."""
+        from fcer.tracking.fetch import has_finished_run
+
+        return has_finished_run(tag, value)
+
     def _add(self, op: str, data: Mapping[str, Any]) -> None:
         self._log.add(self._key, op, data)
 
@@ -94,12 +110,14 @@ def tracked_run(
     config: str = "",
     parent: TrackedRun | str | None = None,
     work: Path = Path("work"),
+    attach: str | None = None,
 ) -> Iterator[TrackedRun]:
     """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
     Nested below `parent` where one is given: a run of this process, or the id of one of another process. All that
     is logged is first written to a journal below `work`, which a run shares with its parent of the same process.
-    Only a run without a parent keeps the whole `config` and the environment, and watches the machine.
+    Only a run without a parent keeps the whole `config` and the environment, and watches the machine. With `attach`,
+    the id of an earlier run, that one goes on, unless `mlflow run` has started one.
     """
     if isinstance(parent, TrackedRun):
         entry = parent._log.add(None, "start", _start(name, parent=parent.reference))
@@ -109,7 +127,7 @@ def tracked_run(
         return
     prepare_client()
     if parent is None:
-        run = _first_run(name, work / "runs")
+        run = _first_run(name, work / "runs", attach)
         end_killed_runs(work / "runs")
     else:
         log = LiveLog(Journal.create(work / "runs", name, tracking_uri()))
@@ -134,9 +152,9 @@ def _start(name: str, *, attach: str | None = None, parent: str | None = None) -
     }
 
 
-def _first_run(name: str, runs: Path) -> TrackedRun:
+def _first_run(name: str, runs: Path, attach: str | None) -> TrackedRun:
     """The command's own run. If it cannot be started the command ends here: nothing is computed yet."""
-    attach = os.environ.pop("MLFLOW_RUN_ID", None)
+    attach = os.environ.pop("MLFLOW_RUN_ID", None) or attach
     journal = Journal.create(runs, name, tracking_uri())
     try:
         log = LiveLog(journal)
