@@ -260,12 +260,12 @@ def test_a_loss_that_explodes_is_said():
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"loss": "l1"}, "loss: 'l1' is none of rmsle, mse, bce"),
-        ({"target": "x"}, "target: 'x' is none of std, mutual_information, entropy"),
-        ({"epochs": 0}, "epochs: 0 is too small"),
-        ({"hidden": (4, 0)}, r"hidden: \[4, 0\] has a layer without channels"),
-        ({"lr": math.inf}, "give finite numbers"),
-        ({"momentum": 1.0}, "momentum: 1.0 cannot be used"),
+        ({"loss": "l1"}, "head settings: head_loss is 'l1', but should be one of rmsle, mse, bce"),
+        ({"target": "x"}, "head_target is 'x', but should be one of std, mutual_information, entropy"),
+        ({"epochs": 0}, "head_epochs is 0, but should be at least 1"),
+        ({"hidden": (4, 0)}, "head_hidden is 0, but should be at least 1"),
+        ({"lr": math.inf}, "head_lr is inf, but should be a number"),
+        ({"momentum": 1.0}, "head_momentum is 1.0, but should be at most 0.9999"),
     ],
 )
 def test_settings_that_cannot_be(changed: dict[str, object], sentence: str):

@@ -15,7 +15,6 @@ from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
 from fcer.models.persistence_baseline import persistence_ap
 from fcer.pipeline.run_log import RunLog, RunOnDemand
-from fcer.pipeline.settings import member_settings
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.cluster import current
 from fcer.runtime.steps import Step
@@ -48,7 +47,7 @@ def plan_members(data: StudyData, folds: Sequence[Fold]) -> list[PlannedMember]:
     """The members of one ensemble, a member for each of `folds`."""
     folder, dataset = _folder(data, folds), _training_data(data, folds)
     return [
-        PlannedMember(dataset, slot, member_settings(data.config, slot.round), fold_file(folder, slot.label))
+        PlannedMember(dataset, slot, MemberSettings.of(data.config, slot.round), fold_file(folder, slot.label))
         for slot in slots_of(folds)
     ]
 
@@ -90,7 +89,7 @@ def _folder(data: StudyData, folds: Sequence[Fold]) -> Path:
         return data.config.checkpoints
     dataset = _training_data(data, folds)
     fingerprint = dataset.fingerprint({fire.year for fire in dataset.catalog.fires})
-    step = Step(_SCHEMA, {"data": fingerprint, **member_settings(data.config).deciding()})
+    step = Step(_SCHEMA, {"data": fingerprint, **MemberSettings.of(data.config).deciding()})
     return step.home(data.work.checkpoints, data.config.arch)
 
 

@@ -21,7 +21,7 @@ Say = Callable[[str], None]
 
 def recipe_of(config: Config) -> Recipe:
     """What of the configuration decides synthetic fires; where no years are named, they are all of the split's."""
-    years = years_of(SPLITS[config.split]) if config.years == Config.years else config.years
+    years = config.years or years_of(SPLITS[config.split])
     small, large = config.image_size
     short, long = config.fire_days
     return Recipe(years, config.fires_per_year, (small, large), (short, long), config.seed)
