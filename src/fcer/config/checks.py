@@ -34,8 +34,10 @@ METHODS = (
     "tta",
     "random",
     "boundary_distance",
+    "probability",
+    "persistence",
 )
-"""Methods that `evaluate` knows; those that cost passes of their own are left out where none are named."""
+"""Methods of this package that `evaluate` knows; other packages may bring more."""
 
 _LONGEST_NAME = 255
 _FEATURE_SETS = ("vegetation", "multi", "all", "fire")
@@ -109,8 +111,13 @@ def methods(value: Sequence[str]) -> str | None:
     """Known methods, each once."""
     if not value or len(set(value)) < len(value):
         return "name one method at least, and each once"
-    unknown = [name for name in value if name not in METHODS]
-    return f"there is no method {unknown[0]}; choose among {', '.join(METHODS)}" if unknown else None
+    if all(name in METHODS for name in value):
+        return None
+    from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+    known = (*METHODS, *sorted(entry.name for entry in entry_points(group="fcer.methods")))
+    unknown = [name for name in value if name not in known]
+    return f"there is no method {unknown[0]}; choose among {', '.join(known)}" if unknown else None
 
 
 def year(value: int | str) -> str | None:

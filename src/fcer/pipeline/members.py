@@ -13,6 +13,7 @@ from fcer.data.folds import Fold, Slot, slots_of
 from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
+from fcer.models.persistence_baseline import persistence_ap
 from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.cluster import current
@@ -22,9 +23,8 @@ from fcer.training import (
     MemberResult,
     MemberSettings,
     MemberToTrain,
-    persistence_ap,
-    train_apart,
     train_member,
+    train_on_cluster,
 )
 
 __all__ = ["PlannedMember", "compare_members", "members_of", "plan_members", "train_members"]
@@ -66,7 +66,7 @@ def train_members(data: StudyData, ensembles: Sequence[Sequence[Fold]], log: Run
     planned = {one.path: one for folds in ensembles for one in plan_members(data, folds)}
     if current() is not None:
         missing = [one for one in planned.values() if not one.path.exists()]
-        for path, result in train_apart([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
+        for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
             _train_logged(data, planned.pop(path), log, say, result)
     for one in planned.values():
         _train_logged(data, one, log, say, None)

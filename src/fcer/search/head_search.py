@@ -32,11 +32,11 @@ from fcer.search.study import (
     progress_of,
 )
 from fcer.search.worker import Begun, Ended, Job
-from fcer.training.anchor_region import gather_region
 from fcer.training.distillation import settle_anchor
 from fcer.training.feature_cache import FeatureCache, cache_features
 from fcer.training.head_settings import HeadSettings
 from fcer.training.threads import torch_threads
+from fcer.training.validation_region import gather_region
 
 __all__ = ["HeadSearch"]
 

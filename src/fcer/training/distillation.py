@@ -6,7 +6,6 @@ killed is finished, and ends with the weights that it would have had.
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,17 +20,15 @@ from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.student import UncertaintyHead
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
-from fcer.training.anchor_region import FireInterval, auroc_interval, gather_region, mean_asd
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import fit_jointly
-from fcer.training.progress import EpochRecord, best_epoch
 from fcer.training.settings import MemberSettings
+from fcer.training.validation_region import FireInterval, auroc_interval, gather_region, mean_asd
 
 __all__ = ["Distilled", "distil", "settle_anchor"]
-
-OnEpoch = Callable[[EpochRecord], None]
 
 _SCHEMA = 2
 """Part of every key: raise it when the same inputs would give other weights, or a header that says other things."""

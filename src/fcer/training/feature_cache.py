@@ -29,8 +29,8 @@ from fcer.models.members import Member
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
 from fcer.training.batches import draw_seed
-from fcer.training.cached import CachedSplit
 from fcer.training.distributed import put_on
+from fcer.training.feature_shards import CachedSplit
 from fcer.training.threads import with_threads_of_here
 
 __all__ = ["FeatureCache", "Teaching", "cache_features", "cache_key", "cached_bytes", "open_cache"]
