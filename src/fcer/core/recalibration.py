@@ -106,7 +106,7 @@ class Recalibration:
                 return cls(kind, knots=tuple((_plain(x), _plain(y)) for x, y in values["knots"]))
             numbers: dict[str, Any] = {name: _plain(value) for name, value in values.items()}
             return cls(kind, **numbers)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             raise ValueError(f"a recalibration {kind!r} cannot be read: {error}") from None
 
 
@@ -194,7 +194,7 @@ def choose_recalibration(counts: FireCounts, weight: float | None = None, n_fold
     n_folds
         Whole fires are dealt to as many parts at most, and each part is judged by what the others fitted.
     """
-    counts = counts.take(counts.pixels.any(axis=1))
+    counts = counts.take(np.flatnonzero(counts.pixels.any(axis=1)))
     n_fires = len(counts.pixels)
     if n_fires < 2:
         raise InputError(

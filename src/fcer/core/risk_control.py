@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fcer.core.arrays import FloatArray, IntArray
+from fcer.core.arrays import FloatArray
 from fcer.errors import InputError
 
-__all__ = ["ControlledRisk", "check_miss", "control_risk", "fire_losses", "smallest_miss", "zone_as_if"]
+__all__ = ["ControlledRisk", "check_miss", "control_risk", "smallest_miss", "zone_as_if"]
 
 _ROUNDING = 1e-12
 
@@ -34,21 +34,6 @@ class ControlledRisk(NamedTuple):
     n_fires: int
     reserved: int
     """Fires that are taken to lose everything, for the one that is not seen yet: 1, or the largest group's size."""
-
-
-def fire_losses(image_losses: FloatArray, fire: IntArray, n_fires: int) -> FloatArray:
-    """Losses (fires, zones) from those of images (images, zones), NaN on days on which nothing burnt.
-
-    A row of NaN is a fire without a burnt day.
-
-    >>> fire_losses(np.array([[1.0, 0.5], [0.0, 0.0], [np.nan, np.nan]]), np.array([0, 0, 1]), 2).tolist()
-    [[0.5, 0.25], [nan, nan]]
-    """
-    days = ~np.isnan(image_losses).any(axis=1)
-    total = np.zeros((n_fires, image_losses.shape[1]))
-    np.add.at(total, fire[days], image_losses[days])
-    with np.errstate(invalid="ignore"):
-        return np.asarray(total / np.bincount(fire[days], minlength=n_fires)[:, None])
 
 
 def smallest_miss(n_fires: int, reserved: int = 1) -> float:
@@ -85,7 +70,7 @@ def control_risk(losses: ArrayLike, miss: float, group: ArrayLike | None = None)
     ----------
     losses
         (fires, zones), from 0 to 1, never rising along the row, 0 for the last zone. Rows of NaN, fires without burnt
-        pixels, do not count.
+        pixels, are left out.
     miss
         The expected miss that is allowed, α.
     group

@@ -158,5 +158,5 @@ class ZoneRule:
             if not all(isinstance(values[name], int) for name in ("n_fires", "reserved")):
                 raise TypeError("fires are whole")
             return cls(ZoneFamily(**family), level=float(level), **values)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"a zone's rule cannot be read: {error}") from None

@@ -10,7 +10,7 @@ import pandas as pd
 from fcer.core.arrays import IntArray
 from fcer.core.bootstrap import bootstrap_median, bootstrap_ratio, draw_fires, percentile_interval
 from fcer.core.recalibration import NONE, Recalibration
-from fcer.core.risk_control import check_miss, smallest_miss, zone_as_if
+from fcer.core.risk_control import smallest_miss, zone_as_if
 from fcer.core.statistics import holm_correction, wilcoxon_test
 from fcer.core.zones import FAMILIES, FamilyName, ZoneRule
 from fcer.errors import FcerWarning
@@ -61,21 +61,18 @@ def zone_tables(
             held = measure_zones(test, method, fitted.family, recalibration)
             draws = draw_fires(len(held.fire_id), n_draws, np.random.default_rng((seed, test.year)))
             n_fires = int(fitted.has_burnt.sum())
+            known = {"n_calibration_fires": n_fires, "calibration": years, "kappa": fitted.family.kappa}
             for miss in misses:
                 key: dict[str, Any] = {"year": test.year, "method": method, "family": name, "nominal_miss": miss}
-                if 0 < miss < smallest_miss(n_fires) - 1e-12 and n_fires > 1:
+                if n_fires > 1 and 0 < miss < smallest_miss(n_fires):
                     refused[f"{miss:g} of {name} zones ({n_fires} fires)"] = None
-                    rows.append(
-                        {**key, "n_calibration_fires": n_fires, "calibration": years, "kappa": fitted.family.kappa}
-                    )
+                    rows.append({**key, **known})
                     continue
-                check_miss(miss, n_fires)
                 [rule] = fit_rules(fitted, [miss])
-                index = int(np.flatnonzero(held.family.levels == rule.level)[0])
-                later = zone_as_if(fitted.miss, miss, 2)
-                rows.append({**key, "calibration": years, **_row(held, rule, index, later, draws)})
-                values = {"fire_id": held.fire_id, "miss": held.miss[:, index], "area_km2": held.area_km2[:, index]}
-                by_fire.append(pd.DataFrame({**key, **values, "burnt_km2": held.burnt_km2}))
+                place = int(np.flatnonzero(held.family.levels == rule.level)[0])
+                later = held.area_km2[:, zone_as_if(fitted.miss, miss, 2)].mean()
+                rows.append({**key, **known, **_row(held, rule, place, draws), "area_2n_km2": later})
+                by_fire.append(pd.DataFrame({**key, **held.at(place)}))
     if refused:
         names = ", ".join(maps.source for maps in calibration)
         sentence = f"{names}: too few fires to guarantee a miss of {', '.join(refused)}; no such zones"
@@ -124,9 +121,9 @@ _COLUMNS = [
 _BY_FIRE_COLUMNS = ["year", "method", "family", "nominal_miss", "fire_id", "miss", "area_km2", "burnt_km2"]
 
 
-def _row(held: FireZones, rule: ZoneRule, index: int, later: int, draws: IntArray) -> dict[str, Any]:
+def _row(held: FireZones, rule: ZoneRule, place: int, draws: IntArray) -> dict[str, Any]:
     each, ones = np.arange(len(held.fire_id)), np.ones(len(held.fire_id))
-    miss, area = held.miss[:, index], held.area_km2[:, index]
+    miss, area = held.miss[:, place], held.area_km2[:, place]
     miss_low, miss_high = percentile_interval(bootstrap_ratio(miss, ones, each, draws))
     area_low, area_high = percentile_interval(bootstrap_ratio(area, ones, each, draws))
     burnt = float(held.burnt_km2.mean())
@@ -141,10 +138,7 @@ def _row(held: FireZones, rule: ZoneRule, index: int, later: int, draws: IntArra
         "area_high": area_high,
         "burnt_km2": burnt,
         "times_burnt": float(area.mean()) / burnt,
-        "tie_share": held.tie_share(index),
-        "n_calibration_fires": rule.n_fires,
+        "tie_share": held.tie_share(place),
         "bound": rule.bound,
         "level": rule.level,
-        "kappa": rule.family.kappa,
-        "area_2n_km2": float(held.area_km2[:, later].mean()),
     }

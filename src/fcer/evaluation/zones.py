@@ -5,6 +5,7 @@ Maps are read image by image, and what is kept is counts by fire and level.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +59,15 @@ class FireZones:
         """Which fires have a day with burnt pixels."""
         return ~np.isnan(self.miss[:, -1])
 
-    def tie_share(self, index: int) -> float:
+    def at(self, place: int) -> dict[str, NDArray[Any]]:
+        """One zone of the row on every fire."""
+        columns = {"fire_id": self.fire_id, "miss": self.miss[:, place], "area_km2": self.area_km2[:, place]}
+        return {**columns, "burnt_km2": self.burnt_km2}
+
+    def tie_share(self, place: int) -> float:
         """The share of a zone's area that the next smaller one lacks: scores that tie, as far as levels can tell."""
-        area = self.area_km2[:, index].sum()
-        smaller = self.area_km2[:, index - 1].sum() if index else 0.0
+        area = self.area_km2[:, place].sum()
+        smaller = self.area_km2[:, place - 1].sum() if place else 0.0
         return float((area - smaller) / area) if area else 0.0
 
 
