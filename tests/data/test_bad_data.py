@@ -54,7 +54,18 @@ def a_tiff(path: Path) -> str:
 
 def broken_link(path: Path) -> str:
     path.symlink_to("nowhere.hdf5")
-    return f"{path}: no such file; is it a broken link?"
+    return f"{path}: no such file, or none to read; is it a broken link?"
+
+
+def a_pipe(path: Path) -> str:
+    os.mkfifo(path)
+    return f"{path}: no such file, or none to read; is it a broken link?"
+
+
+def more_declared_than_stored(path: Path) -> str:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("data", (10**6, 23, 1000, 1000), "<f4", chunks=(1, 23, 100, 100))
+    return f"{path}: its dataset `data` should have 92000000000000 bytes, but 0 are stored (found: data); write"
 
 
 def channels_22(path: Path) -> str:
@@ -65,7 +76,7 @@ def channels_22(path: Path) -> str:
 def no_data(path: Path) -> str:
     with h5py.File(path, "w") as file:
         file["images"] = np.zeros(3)
-    return f"{path}: holds no dataset named `data` (found: images); write it again with `fcer convert`"
+    return f"{path}: its dataset `data` is not there (found: images); write it again with `fcer convert`"
 
 
 def three_axes(path: Path) -> str:
@@ -113,7 +124,7 @@ def a_folder(path: Path) -> str:
 def empty_dataset(path: Path) -> str:
     with h5py.File(path, "w") as file:
         file["data"] = h5py.Empty("f4")
-    return f"{path}: `data` is float32 (), but should be numbers (days, 23, height, width)"
+    return f"{path}: its dataset `data` is empty (found: data); write it again with `fcer convert`"
 
 
 def damaged_chunk(path: Path) -> str:
@@ -131,6 +142,8 @@ def damaged_chunk(path: Path) -> str:
 BREAKAGES = [
     a_folder,
     empty_dataset,
+    a_pipe,
+    more_declared_than_stored,
     damaged_chunk,
     truncated,
     empty_file,

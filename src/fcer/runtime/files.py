@@ -9,7 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_path", "scratch_folder"]
+__all__ = ["atomic_path", "could_hold", "scratch_folder"]
+
+
+_MOST_EXPANSION = 1100
+"""Bytes that one byte can stand for: deflate reaches 1032, and nothing that we read packs tighter."""
+_SMALL = 1 << 20
+
+
+def could_hold(stored: int, declared: int) -> bool:
+    """Whether so many bytes in a file can stand for so many in memory: work is bounded by the bytes there are.
+
+    >>> could_hold(stored=5_000_000, declared=5_000_000_000), could_hold(stored=3_000, declared=8_000_000_000)
+    (True, False)
+    """
+    return declared <= _SMALL + _MOST_EXPANSION * stored
 
 
 @contextmanager
