@@ -3,15 +3,17 @@
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import h5py
 import numpy as np
 import pytest
 
-from fcer.data.catalog import open_catalog
+from fcer.data.catalog import open_catalog, warn_of
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import open_dataset
 from fcer.data.geotiff import open_geotiff
@@ -366,3 +368,28 @@ def test_the_place_survives(tif_fire: Path):
     fire = open_geotiff(tif_fire)
     assert fire.place is not None and fire.place.crs.startswith("EPSG:326")
     assert fire.place.transform[0] == -fire.place.transform[4] == PLACE.transform[0] == 375
+
+
+def test_a_broken_fire_is_warned_of_once(root: Path):
+    """A study of all years opens its data again and again."""
+    truncated(root / "2018" / "fire_bad.hdf5")
+
+    def left_out() -> list[str]:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            opened = open_dataset(root, [2018], features=VEGETATION, crop=32, cache=root / "cache", workers=1)
+        assert len(opened.left_out) == 1, "it is counted each time"
+        return [str(warning.message) for warning in warned]
+
+    assert len(left_out()) == 1
+    assert left_out() == []
+
+
+def test_of_many_broken_fires_the_first_are_named_and_the_rest_counted():
+    problems = [f"fire_{k}: broken, it is {uuid4()}" for k in range(25)]
+    with pytest.warns(FcerWarning) as warned:
+        warn_of(problems)
+    assert [str(w.message) for w in warned] == [
+        *(f"left out: {problem}" for problem in problems[:10]),
+        "left out: 15 more fires, 25 in all; `fcer inspect --data` lists them",
+    ]

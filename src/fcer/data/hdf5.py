@@ -1,6 +1,7 @@
 """A fire as one HDF5 file, `YEAR/fire_X.hdf5`: dataset `data` (days, 23, height, width) float32."""
 
 import os
+import resource
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -58,6 +59,8 @@ _DAMAGED = (OSError, RuntimeError, TypeError, KeyError, ValueError)
 """What h5py raises where bytes of a file are not what HDF5 expects there."""
 
 _OPEN_AT_ONCE = 128
+_SHARE_OF_LIMIT = 4
+"""Of the files that this process may have open, one in so many: the rest is for everybody else."""
 _opened: OrderedDict[tuple[Path, int, int, int, int], Any] = OrderedDict()
 
 
@@ -78,7 +81,9 @@ def _open_array(path: Path) -> Any:
             dataset.file.close()
         else:
             _opened[key] = dataset
-        if len(_opened) > _OPEN_AT_ONCE:
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # -1, or more than anybody needs: no limit
+        most = min(_OPEN_AT_ONCE, allowed // _SHARE_OF_LIMIT) if allowed > 0 else _OPEN_AT_ONCE
+        while len(_opened) > max(1, most):
             _opened.popitem(last=False)
     _opened.move_to_end(key)
     return _opened[key]
