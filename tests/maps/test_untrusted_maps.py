@@ -223,3 +223,19 @@ def test_any_damage_is_one_sentence(tmp_path: Path, data: st.DataObject, kind: s
         open_maps(path).close()
     except PredictionsError as error:
         assert str(path) in str(error) and "\n" not in str(error)
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(suffix=st.sampled_from([".npz", ".h5"]), where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_every_flipped_bit_of_our_own_files_is_found(tmp_path: Path, suffix: str, where: float, bit: int):
+    path, stacks = tmp_path / f"predictions_2018{suffix}", arrays() | {"fire_id": np.array(["fire"] * 20)}
+    write_maps(path, PredictedMaps.from_arrays(stacks, year=2018))
+    content = bytearray(path.read_bytes())
+    content[int(where * len(content))] ^= 1 << bit
+    path.write_bytes(content)
+    try:
+        with open_maps(path) as maps:  # a bit that says nothing, such as one of a time stamp
+            assert maps.methods == ("student",) and maps.fire_id.tolist() == ["fire"] * 20 and maps.year == 2018
+            assert all(np.array_equal(maps.arrays[name][:], stacks[name]) for name in maps.arrays)
+    except PredictionsError as error:
+        assert str(error).startswith(f"{path}: ")

@@ -10,8 +10,12 @@ from numpy.typing import NDArray
 
 from fcer.data.hdf5_safety import NotInFile, own_array
 from fcer.errors import PredictionsError
+from fcer.runtime.checksums import Damaged, check_once
 
-__all__ = ["open_hdf5_arrays"]
+__all__ = ["USER_BLOCK", "open_hdf5_arrays"]
+
+USER_BLOCK = 512
+"""Bytes in front of what HDF5 reads: the fewest that it allows."""
 
 
 class HDF5Array:
@@ -32,6 +36,11 @@ class HDF5Array:
 def open_hdf5_arrays(path: Path, files: ExitStack) -> dict[str, Any]:
     """Every array at the top of the file by name; maps are not yet read, labels and single numbers are."""
     store = files.enter_context(h5py.File(path))
+    if store.userblock_size:  # ours have their checksum in it; npz files have checksums anyway
+        try:
+            check_once(path)
+        except Damaged as problem:
+            raise PredictionsError(f"{problem}; write it again") from None
     arrays: dict[str, Any] = {"year": np.array(store.attrs["year"])} if "year" in store.attrs else {}
     for name in store:
         try:

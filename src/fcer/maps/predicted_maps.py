@@ -39,8 +39,9 @@ from fcer.maps.checks import (
     year_of_name,
 )
 from fcer.maps.file_identity import MapsFile
-from fcer.maps.hdf5_arrays import open_hdf5_arrays
+from fcer.maps.hdf5_arrays import USER_BLOCK, open_hdf5_arrays
 from fcer.maps.npz_stream import open_npz_arrays, write_npz_array
+from fcer.runtime.checksums import UNSEALED, seal
 from fcer.runtime.files import atomic_path
 
 __all__ = ["PredictedMaps", "open_maps", "write_maps"]
@@ -221,7 +222,7 @@ def write_maps(path: Path | str, maps: PredictedMaps) -> None:
                 for name, label in extras.items():
                     write_npz_array(archive, name, label.shape, label.dtype, [label])
             return
-        with h5py.File(beside, "w", track_order=True) as store:
+        with h5py.File(beside, "w", track_order=True, userblock_size=USER_BLOCK) as store:
             for name, array in maps.arrays.items():
                 # whole images are read; gzip is in every build of HDF5, and its lowest level the fastest
                 packed = {"chunks": (1, *array.shape[1:]), "compression": "gzip", "compression_opts": 1}
@@ -231,6 +232,9 @@ def write_maps(path: Path | str, maps: PredictedMaps) -> None:
             for name, label in extras.items():
                 text = label.dtype.kind == "U"
                 store[name] = label.astype(h5py.string_dtype()) if text else label
+        with beside.open("r+b") as content:
+            content.write(UNSEALED.encode())
+        seal(beside)
 
 
 def _open_arrays(path: Path, files: ExitStack) -> dict[str, Any]:
