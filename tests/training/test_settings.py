@@ -4,7 +4,7 @@ import math
 
 import h5py
 import pytest
-from fcer.training.cached import TARGETS
+from fcer.training.feature_shards import TARGETS
 
 from fcer.config.settings import Config, fields, option_of
 from fcer.data.channels import ACTIVE_FIRE

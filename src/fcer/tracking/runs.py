@@ -88,7 +88,7 @@ class TrackedRun:
 
     def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
         """Log an evaluation, whose files lie in `folder`."""
-        from fcer.tracking.results import log_results  # it has runs of its own below this one
+        from fcer.tracking.evaluation_runs import log_results  # it has runs of its own below this one
 
         log_results(self, results, folder, passes=passes)
 

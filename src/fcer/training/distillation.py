@@ -4,7 +4,6 @@ The folder is named by everything that decides the student. One that is there is
 killed is finished, and ends with the weights that it would have had.
 """
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.student import UncertaintyHead
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
+from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.head import HeadTask, fit_head
@@ -112,13 +112,12 @@ def read_history(folder: Path) -> list[EpochRecord]:
 
 def _key(teaching: Teaching, settings: HeadSettings, anchor_px: float, joint: MemberSettings | None) -> str:
     decided_by = {
-        "schema": _SCHEMA,
         "cache": cache_key(teaching),
         "head": asdict(settings),
         "anchor_px": anchor_px,
         "joint": None if joint is None else joint.deciding(),
     }
-    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+    return Step(_SCHEMA, decided_by).key
 
 
 def _fire_of_samples(samples: Samples) -> IntArray:
