@@ -18,7 +18,7 @@ METHODS = (
 )
 """Methods that `evaluate` knows; those that cost passes of their own are left out where none are named."""
 
-_FEATURE_SETS = ("vegetation", "multi", "all")
+_FEATURE_SETS = ("vegetation", "multi", "all", "fire")
 
 
 def ordered(value: Sequence[int]) -> str | None:

@@ -105,7 +105,7 @@ class Config:
     # What is read from a fire
     features: str | tuple[int, ...] = _option(
         "vegetation",
-        "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
+        "channels a model sees: vegetation, multi, all, fire, or a list of indices into the 40 preprocessed channels",
         low=0,
         high=39,
         check=checks.features,
@@ -203,6 +203,24 @@ class Config:
         (8, 12), "shortest and longest synthetic fire in days", low=2, high=200, check=checks.ordered
     )
     geotiff: bool = _option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
+
+    # Fires from detections
+    detections: tuple[Path, ...] = _option(
+        (), "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: of synthetic fires"
+    )
+    layer: tuple[str, ...] = _option(
+        (), "other channels, NAME=FILE for each: rasters that GDAL reads, {date} in the name for daily ones"
+    )
+    confidence: str = _option(
+        "nominal", "least confidence of a detection that counts", choices=("low", "nominal", "high")
+    )
+    satellites: tuple[str, ...] = _option((), "satellites that count, by name or letter (N, 1, 2); none: all")
+    bbox: tuple[float, ...] = _option((), "box of detections that count: west south east north, degrees; none: all")
+    dates: tuple[str, ...] = _option((), "first and last day that count, such as 2020-09-26 2020-10-02; none: all")
+    day: str = _option(
+        "utc", "day of a detection: as in WildfireSpreadTS, or by the sun where it lies", choices=("utc", "solar")
+    )
+    min_detections: int = _option(80, "detections of a fire at least; 80 are about 11 km²", low=1)
 
     # How the work is done
     seed: int = _option(0, "seed of everything random: same configuration and seed, same numbers", low=0)

@@ -66,6 +66,8 @@ FEATURE_SETS = {
     # All but energy release component, PDSI and the forecasts, as the released `Multi` weights use it
     "multi": (*range(10), *range(11, 15), *range(16, 33), 38, 39),
     "all": tuple(range(len(FEATURES))),
+    # The detection hour and the mask: all that detections alone can tell
+    "fire": (38, 39),
 }
 
 
