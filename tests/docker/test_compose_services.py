@@ -16,13 +16,13 @@ import mlflow
 import numpy as np
 import psycopg2
 import pytest
-from study_cases import HEAD, TINY
 from distributed import Client
 from sqlalchemy.engine import URL, make_url
 
 from compose_cases import DOCKER, SECRETS, Service, free_port, image_environment, run_image, services
 from fcer.search.storage import open_storage, parse_store
 from postgres_server import postgres_server
+from study_cases import HEAD, TINY
 
 pytestmark = pytest.mark.slow
 

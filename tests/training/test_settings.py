@@ -4,7 +4,6 @@ import math
 
 import h5py
 import pytest
-from fcer.training.feature_shards import TARGETS
 
 from fcer.config.settings import Config, fields, option_of
 from fcer.data.channels import ACTIVE_FIRE
@@ -13,6 +12,7 @@ from fcer.data.folds import WSTS
 from fcer.errors import ConfigError
 from fcer.models.backbones import ARCHITECTURES
 from fcer.training import HeadSettings, MemberSettings, training_key
+from fcer.training.feature_shards import TARGETS
 from fcer.training.head_losses import LOSSES
 from training_cases import FEATURES, FOLD, QUICK, YEARS
 

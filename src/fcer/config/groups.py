@@ -7,13 +7,15 @@ from typing import Any
 from fcer.config.secrets import masked
 from fcer.config.settings import Config, fields
 
-__all__ = ["EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
+__all__ = ["DETECTIONS", "EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
 
 EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
 
 MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", "device")
 
 HEAD = ("views", "freeze", *(key for key in fields() if key.startswith("head_")))
+
+DETECTIONS = ("detections", "layer", "confidence", "satellites", "bbox", "dates", "day", "min_detections")
 
 SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 
@@ -24,9 +26,9 @@ _BACKBONE = ("normalization", "select_by")
 _EVALUATION = ("test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
 
 STEPS: dict[str, tuple[str, ...]] = {
-    "train": (*EXPERIMENT, "fold", *MEMBER, *SYNTHETIC, *PLACES),
-    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *HEAD, *MEMBER, *SYNTHETIC, *PLACES),
-    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *SYNTHETIC, *PLACES),
+    "train": (*EXPERIMENT, "fold", *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
+    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *HEAD, *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
+    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
 }
 """What decides members, a student, and an evaluation of all of it."""
 

@@ -233,12 +233,18 @@ def write_hdf5(
     lnglat: tuple[float, float] | None,
     place: Place | None,
     source: str | None = None,
+    channels: Sequence[int] | None = None,
 ) -> None:
-    """Write a fire day by day, so that memory holds one day at most; the file appears once it is whole."""
+    """Write a fire day by day, so that memory holds one day at most; the file appears once it is whole.
+
+    With `channels`, only those hold anything: the others are NaN and take no room.
+    """
+    layout = {} if channels is None else {"chunks": (1, 1, *shape[2:]), "fillvalue": np.nan}
     with atomic_path(path) as partial, h5py.File(partial, "w") as file:
-        dataset = file.create_dataset("data", shape, np.dtype("<f4"), track_times=False)
+        dataset = file.create_dataset("data", shape, np.dtype("<f4"), track_times=False, **layout)
         for k, day in enumerate(days):
-            dataset[k] = day
+            for there in (slice(None),) if channels is None else channels:
+                dataset[k, there] = day[there]
         dataset.attrs["year"] = int(path.parent.name)
         dataset.attrs["fire_name"] = path.stem
         if dates is not None:

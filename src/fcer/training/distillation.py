@@ -71,7 +71,7 @@ def distil(
     cached = cache_features(teaching, cache) if anchor == "auto" else None
     anchor_px = settle_anchor(anchor, cached)
     key = _key(teaching, settings, anchor_px, joint)
-    years = "-".join(map(str, teaching.backbone.fold.test))
+    years = "-".join(map(str, teaching.backbone.fold.test)) or "all"
     folder = students / f"{teaching.backbone.backbone.spec.arch}-{years}-{key[:12]}"
     if head_file(folder).exists():
         return Distilled(folder, read_head_info(folder), read_history(folder), fitted=False)
