@@ -109,9 +109,8 @@ def draw_zone(score: FloatArray, level: float) -> Zone:
     ([[1, 1, 1, 0]], 0.67)
     """
     mask = np.asarray(score >= level)
-    n_pixels = np.count_nonzero(mask)
-    ties = np.count_nonzero(score[mask] == score[mask].min()) if n_pixels else 0
-    return Zone(mask, ties / n_pixels if n_pixels > 1 else 0.0)
+    inside = score[mask]
+    return Zone(mask, float(np.mean(inside == inside.min())) if inside.size > 1 else 0.0)
 
 
 @dataclass(frozen=True)
