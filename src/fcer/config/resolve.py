@@ -2,7 +2,6 @@
 
 import difflib
 import math
-import re
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from fcer.config.settings import DEMO, Config, fields, in_words, kinds, parts
 from fcer.errors import ConfigError
+from fcer.runtime.secrets import masked
 
 __all__ = ["Resolved", "checked", "nearest", "resolve", "to_yaml", "yaml_loader"]
 
@@ -61,8 +61,7 @@ def to_yaml(resolved: Resolved) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, str):
-        # The password of an address is nobody's to see
-        return re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", value)
+        return masked(value)
     return str(value) if isinstance(value, Path) else value
 
 
