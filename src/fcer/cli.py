@@ -22,7 +22,7 @@ from fcer.config.secrets import masked
 from fcer.errors import ConfigError, FcerError, FcerWarning
 from fcer.runtime.threads import wait_politely
 
-__all__ = ["main"]
+__all__ = ["main", "parse", "resolved_of"]
 
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Options that may stand before the command, too."""
@@ -32,13 +32,13 @@ _STOPPED = "stopped; the same command goes on from what is complete"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     wait_politely()
-    given = [_hyphens(word) for word in (sys.argv[1:] if arguments is None else arguments)]
+    given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given
     _warn_in_one_line(quiet="-q" in given or "--quiet" in given, where="-v" in given or "--verbose" in given)
     # A scheduler that ends a job sends this: it is as good as Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _run(_parse(given))
+        _run(parse(given))
     except FcerError as error:
         return _report(error, error.exit_code, debug)
     except SystemExit as printed:  # --help and --version have said what they had to say
@@ -58,13 +58,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _run(options: argparse.Namespace) -> None:
+def resolved_of(options: argparse.Namespace) -> tuple[Command, Resolved]:
+    """The command that was asked for and its settings."""
     command = CONFIG if options.command == CONFIG.name else COMMANDS[options.command]
     typed = {key: getattr(options, key) for key in command.options}
     unset: tuple[Any, ...] = (None, "", [""]) if options.mlproject else (None,)
     flags = {key: value for key, value in typed.items() if value not in unset}
     file = None if options.config in unset else Path(options.config)
-    resolved = resolve(file, flags, demo=command.demo)
+    return command, resolve(file, flags, demo=command.demo)
+
+
+def _run(options: argparse.Namespace) -> None:
+    command, resolved = resolved_of(options)
     if command is CONFIG:
         print(to_yaml(resolved), end="")
         return
@@ -114,8 +119,9 @@ def _hyphens(word: str) -> str:
     return flag.replace("_", "-") + equals + value
 
 
-def _parse(given: list[str]) -> argparse.Namespace:
+def parse(given: Sequence[str]) -> argparse.Namespace:
     """What was given, or a ConfigError that knows what was perhaps meant."""
+    given = [_hyphens(word) for word in given]
     names = [*COMMANDS, CONFIG.name]
     while given[1:] and given[0] in _ANYWHERE:
         given = [*given[1:], given[0]]
@@ -125,9 +131,8 @@ def _parse(given: list[str]) -> argparse.Namespace:
     if unknown:
         known = [key.replace("_", "-") for key in COMMANDS.get(options.command, CONFIG).options]
         near = nearest(unknown[0].lstrip("-"), [*known, *EVERYWHERE], prefix="--")
-        raise ConfigError(
-            f"unknown option {unknown[0]}{near or f'; `fcer {options.command} --help` lists its options'}"
-        )
+        lists = f"; `fcer {options.command} --help` lists its options"
+        raise ConfigError(f"unknown option {unknown[0]}{near or lists}")
     return options
 
 
