@@ -73,6 +73,7 @@ def test_version(fcer_main):
         (["synthesize", "--seed"], "argument --seed: expected one argument (see `fcer synthesize --help`)"),
         (["synthesize", "--seed", "x"], "--seed: seed is 'x', but should be a whole number"),
         (["inspect", "--config", "no.yaml"], "no.yaml: no such file; check the path"),
+        (["log", "a\0b"], "'a\\x00b': it holds a NUL, which nothing can be called"),
         (["config", "hide"], "argument action: invalid choice: 'hide' (choose from 'show') (see `fcer config --help`)"),
     ],
 )

@@ -17,6 +17,8 @@ from typing import Any
 
 from fcer.commands import COMMANDS, Command
 from fcer.commands.parser import CONFIG, EVERYWHERE, make_parser
+from fcer.config.checks import writable
+from fcer.config.conversion import shown
 from fcer.config.resolve import Resolved, nearest, resolve, to_yaml
 from fcer.config.secrets import masked
 from fcer.errors import ConfigError, FcerError, FcerWarning
@@ -70,11 +72,14 @@ def resolved_of(options: argparse.Namespace) -> tuple[Command, Resolved]:
 
 def _run(options: argparse.Namespace) -> None:
     command, resolved = resolved_of(options)
+    argument = getattr(options, "argument", None)
+    if isinstance(argument, Path) and (wrong := writable(argument)):
+        raise ConfigError(f"{shown(str(argument))}: {wrong}")
     if command is CONFIG:
         print(to_yaml(resolved), end="")
         return
     with _told(command, resolved, quiet=options.quiet, verbose=options.verbose):
-        command.run(resolved, getattr(options, "argument", None))
+        command.run(resolved, argument)
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ def meaning(key: str) -> str:
         return "experiments/NAME.yaml"
     several = "several: " if item_type(hints(Config)[key]) else ""
     choices = option_of(key).choices
-    return several + (", ".join(choices) if choices else re.split("; |: ", option_of(key).meaning)[0])
+    return several + (", ".join(choices) if choices else re.split("[;:,] ", option_of(key).meaning)[0])
 
 
 def text() -> str:
