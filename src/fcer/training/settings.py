@@ -1,7 +1,5 @@
 """What decides a member: its settings, the data it saw, and the one key that stands for both."""
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,11 +9,12 @@ from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.errors import ConfigError
+from fcer.runtime.steps import Step
 from fcer.training.batches import draw_seed
 
 __all__ = ["MemberSettings", "training_key"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Part of every training key: raise it when the same settings and data would give other weights."""
 
 _WHERE_ONLY = ("device", "loader_workers")
@@ -72,10 +71,9 @@ class MemberSettings(FromConfig):
 def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:
     """SHA-256 in hex of everything that decides a member's weights: same key, same member."""
     decided_by = {
-        "schema": _SCHEMA,
         "settings": settings.deciding(),
         "fold": fold.number,
         "train": dataset.fingerprint(fold.train),
         "validation": dataset.fingerprint(fold.validation),
     }
-    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+    return Step(_SCHEMA, decided_by).key
