@@ -71,6 +71,7 @@ def test_the_folder_holds_a_student(teaching: Teaching, folders: dict[str, Path]
     assert made.fitted and told == made.records and len(told) == 3
     assert sorted(path.name for path in made.folder.iterdir()) == [
         "backbone.safetensors",
+        "feature_fits.safetensors",
         "head.safetensors",
         "history.json",
     ]

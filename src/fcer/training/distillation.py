@@ -23,11 +23,13 @@ from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
+from fcer.training.feature_methods import fit_feature_methods
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import FittedStudent, fit_jointly
 from fcer.training.settings import MemberSettings
 from fcer.training.validation_region import auroc_interval, gather_region, mean_asd
+from fcer.uncertainty.feature_fits import save_fits
 
 __all__ = ["Distilled", "distil", "settle_anchor"]
 
@@ -98,6 +100,7 @@ def distil(
         task = HeadTask.of(cached.training, cached.validation, region, settings.target)
         head, records, kept = fit_head(task, settings, resume=resume, on_epoch=on_epoch)
         fitted = FittedStudent(*teaching.backbone.original(), head, records, kept, region.ranked(head))
+        save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone))
     else:
         fitted = fit_jointly(
             teaching, cached, settings, joint, anchor_px, resume=resume, on_epoch=on_epoch, threshold=threshold
