@@ -55,7 +55,7 @@ def test_defaults_then_file_then_flags(written):
         ("work: ''", "work is '', but should be a path"),
         ("years: [12]", "years is 12, but should be at least 1000"),
         ("crop: 100", "crop is 100: not a multiple of 32, which the backbones need; try 96"),
-        ("features: veg", "features is 'veg': use vegetation, multi, all or a list of indices from 0 to 39"),
+        ("features: veg", "features is 'veg': use vegetation, multi, all, fire or a list of indices from 0 to 39"),
         ("features: [40]", "features is 40, but should be at most 39"),
         ("anchor: near", "anchor is 'near': give px from 0 on, metres such as 1500m, or auto"),
         ("radii: [1, far]", "radii is [1, 'far']: give px from 0 on, metres such as 1500m, or full"),
