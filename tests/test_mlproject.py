@@ -34,6 +34,7 @@ TINY = {
     "head_epochs": "2",
     "trials": "3",
     "year": "2021",
+    "min_detections": "5",
 }
 
 
@@ -136,7 +137,7 @@ def mlflow_run(name: str, folder: Path) -> None:
 
 
 CHAINS = [
-    ["synthesize", "convert", "inspect", "train", "distill", "promote", "predict"],
+    ["synthesize", "convert", "ingest", "inspect", "train", "distill", "promote", "predict"],
     ["search", "report", "evaluate", "main"],
 ]
 """Each finds what those before it have made."""

@@ -20,8 +20,8 @@ from fcer.commands.parser import CONFIG, EVERYWHERE, make_parser
 from fcer.config.checks import writable
 from fcer.config.conversion import shown
 from fcer.config.resolve import Resolved, nearest, resolve, to_yaml
-from fcer.config.secrets import masked
 from fcer.errors import ConfigError, FcerError, FcerWarning
+from fcer.runtime.secrets import masked
 from fcer.runtime.threads import wait_politely
 
 __all__ = ["main", "parse", "resolved_of"]
