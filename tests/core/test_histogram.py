@@ -2,12 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from fcer.core.histogram import RankBound, histogram_counts, mass_reliability, rank_bound
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fcer.core.calibration import reliability_curve
 from fcer.core.codes import CODE_VALUES, N_CODES, codes_of, rounded_codes
-from fcer.core.histogram import RankBound, histogram_counts, mass_reliability, rank_bound
 from fcer.core.ranking import auprc, auroc, rank_counts, ranking_scores
 
 

@@ -4,12 +4,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from fcer.evaluation.selective import COVERAGES, own_errors_and_risk
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fcer.core import auprc_score, aurc_loss, auroc_score
-from fcer.evaluation.selective import COVERAGES, own_errors_and_risk
 
 
 def risk(error, unc) -> np.ndarray:
