@@ -29,7 +29,7 @@ def run(resolved: Resolved) -> None:
     done = ingest(files, out, settings, config.layer)
     for problem in done.problems:
         print(f"left out: {problem}", file=sys.stderr)
-    write_overview(out / "overview.png", done)
+    write_overview(out / "overview.png", done, synthetic=not config.detections)
     found = inspect(
         out,
         features=feature_indices("fire"),
@@ -45,6 +45,8 @@ def run(resolved: Resolved) -> None:
         tracked.metrics(_metrics(done))
         tracked.file(write_account(done, out))
         tracked.file(out / "overview.png")
+    if not config.detections:
+        print("no detections were named: these are of SYNTHETIC fires")
     print(to_text(done))
     print()
     print(inspection_text(found))
