@@ -22,7 +22,7 @@ SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 PLACES = ("work", "workers", "cluster")
 """Where the work is done and with how many: no setting of what comes out."""
 
-_BACKBONE = ("normalization", "select_by")
+_BACKBONE = ("normalization", "select_by", "threshold")
 _CALIBRATION = ("miss",)
 _EVALUATION = (*_CALIBRATION, "test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
 _DATA = (*DETECTIONS, *SYNTHETIC, *PLACES)

@@ -5,10 +5,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from fcer.config import Config
+from fcer.errors import ConfigError
 from fcer.evaluation import Results, evaluate_files
 from fcer.pipeline.run_log import RunLog
 
-__all__ = ["score_maps"]
+__all__ = ["score_maps", "threshold_of"]
+
+
+def threshold_of(config: Config) -> float:
+    """The probability above which a pixel counts as fire; `balanced` undoes the weight of fire pixels in training."""
+    if isinstance(config.threshold, float):
+        return config.threshold
+    if config.checkpoints is not None or config.predictions:
+        raise ConfigError("threshold: balanced needs the weight that members were trained with; give a number")
+    return config.pos_weight / (1 + config.pos_weight)
 
 
 def score_maps(
@@ -43,6 +53,7 @@ def score_maps(
         reference=config.reference,
         anchor=anchor,
         radii=config.radii,
+        threshold=threshold_of(config),
         bootstrap=config.bootstrap,
         seed=config.seed,
         engine=config.engine,

@@ -8,6 +8,7 @@ from fcer.models.student_files import head_file
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog, RunOnDemand
+from fcer.pipeline.scoring import threshold_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
 
@@ -33,6 +34,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             cache=data.work.features,
             students=data.work.students,
             joint=None if config.freeze else MemberSettings.of(config),
+            threshold=threshold_of(config),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
         calibrate_student(data, distilled.folder, config.miss, say)
