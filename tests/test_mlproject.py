@@ -133,11 +133,11 @@ def mlflow_run(name: str, folder: Path) -> None:
     given = {key: value for key, value in options.items() if key in COMMANDS[name].options}
     done = subprocess.run(run_call(name, given), cwd=folder, env=environment(folder), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert name == "promote" or str(folder / "work") in done.stdout
+    assert name in ("calibrate", "promote") or str(folder / "work") in done.stdout
 
 
 CHAINS = [
-    ["synthesize", "convert", "ingest", "inspect", "train", "distill", "promote", "predict"],
+    ["synthesize", "convert", "ingest", "inspect", "train", "distill", "calibrate", "promote", "predict"],
     ["search", "report", "evaluate", "main"],
 ]
 """Each finds what those before it have made."""

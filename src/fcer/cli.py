@@ -22,6 +22,7 @@ from fcer.config.conversion import shown
 from fcer.config.resolve import Resolved, nearest, resolve, to_yaml
 from fcer.errors import ConfigError, FcerError, FcerWarning
 from fcer.runtime.secrets import masked
+from fcer.runtime.terminal import one_line, safe_stdout
 from fcer.runtime.threads import wait_politely
 
 __all__ = ["main", "parse", "resolved_of"]
@@ -34,6 +35,7 @@ _STOPPED = "stopped; the same command goes on from what is complete"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     wait_politely()
+    safe_stdout()
     given = sys.argv[1:] if arguments is None else list(arguments)
     debug = "--debug" in given
     _warn_in_one_line(quiet="-q" in given or "--quiet" in given, where="-v" in given or "--verbose" in given)
@@ -112,7 +114,7 @@ def _met_on_the_way_out(error: BaseException | None) -> bool:
 def _report(error: BaseException, code: int, debug: bool, message: str | None = None) -> int:
     if debug:
         traceback.print_exception(error)
-    print("fcer:", masked(" ".join((message or str(error)).split())), file=sys.stderr)
+    print("fcer:", one_line(masked(message or str(error))), file=sys.stderr)
     return code
 
 
@@ -147,7 +149,7 @@ def _warn_in_one_line(quiet: bool, where: bool) -> None:
     def show(message: Warning | str, category: type[Warning], file: str, line: int, *_: Any) -> None:
         text = message if issubclass(category, FcerWarning) else f"{category.__name__}: {message}"
         place = f" ({file}:{line})" if where else ""
-        print("fcer: warning:", masked(" ".join(str(text).split())) + place, file=sys.stderr)
+        print("fcer: warning:", one_line(masked(str(text))) + place, file=sys.stderr)
 
     warnings.showwarning = show  # type: ignore[assignment]
     warnings.simplefilter("ignore" if quiet else "always", FcerWarning)

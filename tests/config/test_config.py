@@ -181,11 +181,12 @@ def test_passwords_are_never_shown(address: str):
     """Neither printed, nor logged with the configuration or the settings, nor repeated by an error."""
     shown = masked(address)
     assert PASSWORD not in shown and "***" in shown and shown == masked(shown)
-    config = Config(storage=address, data=Path(address), model=address, runs=(address,))
+    config = Config(storage=address, model=address, runs=(address,))
     assert PASSWORD not in to_yaml(Resolved(config, dict.fromkeys(fields(), "default")))
     assert PASSWORD not in str(recorded(config, fields()))
-    for key in ("seed", "arch", "methods", "year"):
+    for key in ("seed", "arch", "methods", "year", "data", "results"):
         assert PASSWORD not in sentence(**{key: address})
+    assert sentence(data=address).endswith(": an address, where a file or folder here is needed")
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "postgresql://u:s3cret@[::1", "tcp://[::1:8786", "http://h:port/x"])

@@ -53,6 +53,8 @@ def writable(value: str | Path) -> str | None:
         return "it holds half a character, which nothing can be called"
     if b"\0" in encoded:
         return "it holds a NUL, which nothing can be called"
+    if isinstance(value, Path) and re.match(r"[A-Za-z][\w+.-]+:/", str(value)):
+        return "an address, where a file or folder here is needed"
     if isinstance(value, Path) and any(len(part) > _LONGEST_NAME for part in encoded.split(b"/")):
         return f"a name in it is longer than {_LONGEST_NAME} bytes"
     return None

@@ -1,6 +1,7 @@
 """Where values come from: the defaults, then a YAML file, then flags; each checked, and its origin kept."""
 
 import difflib
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -55,7 +56,7 @@ def to_yaml(resolved: Resolved) -> str:
     for key, origin in resolved.origins.items():
         value = getattr(resolved.config, key)
         plain = [_plain(item) for item in value] if isinstance(value, tuple) else _plain(value)
-        text = yaml.safe_dump(plain, default_flow_style=True).removesuffix("\n").removesuffix("\n...")
+        text = yaml.safe_dump(plain, default_flow_style=True, width=math.inf).removesuffix("\n").removesuffix("\n...")
         lines.append(f"{key}: {text}".ljust(40) + f"  # {origin}")
     return "\n".join(lines) + "\n"
 

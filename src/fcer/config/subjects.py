@@ -16,9 +16,9 @@ _BEGINS = {
     "study": "search over the head",
     "model": "forecasts, and the student behind them",
     "miss": "guarantees, and forecasts held to what burnt",
-    "detections": "detections",
     "results": "report",
     "years": "synthetic fires, where no data is named",
+    "detections": "fires from detections",
     "seed": "how the work is done",
 }
 """Subjects, each with the first of its settings; `Config` has them in this order."""
