@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcer.config import Config, Resolved
-from fcer.config.groups import PLACES, STEPS, SYNTHETIC, recorded
+from fcer.config.groups import DETECTIONS, PLACES, STEPS, SYNTHETIC, recorded
 from fcer.runtime.cluster import connected
 
 __all__ = ["COMMANDS", "Argument", "Command", "recorded_of"]
@@ -35,6 +35,8 @@ class Command:
     """The keys of the configuration that it uses, each an option of the command line."""
     demo: bool = False
     """Whether it takes the demo's settings where neither data nor a configuration is named."""
+    answers: bool = False
+    """Whether what it prints is what it was asked for, which `--quiet` leaves."""
     argument: Argument | None = None
     """What stands after its name; such a command serves housekeeping and is no entry point of mlproject."""
 
@@ -61,11 +63,18 @@ COMMANDS = {
             ("source", "out", *SYNTHETIC, *PLACES),
         ),
         Command(
+            "ingest",
+            "turn VIIRS detections into fires in the dataset's own layout",
+            "fcer ingest --detections viirs_snpp.csv viirs_noaa20.csv --out data/viirs",
+            (*DETECTIONS, "out", *SYNTHETIC, "work", "workers"),
+        ),
+        Command(
             "inspect",
             "say what a dataset holds and what in it is broken",
             "fcer inspect --data data/wsts --crop 128",
             ("data", "features", "crop", *SYNTHETIC, "work", "workers"),
             demo=True,
+            answers=True,
         ),
         Command(
             "train",
@@ -128,15 +137,21 @@ COMMANDS = {
                 "input",
                 "out",
                 "threshold",
-                "watch_quantile",
-                "anchor",
                 "png",
                 "geojson",
                 "device",
+                *DETECTIONS[1:],
                 *SYNTHETIC,
                 "work",
                 "workers",
             ),
+            demo=True,
+        ),
+        Command(
+            "calibrate",
+            "make a student's probabilities mean what they say, and give it zones with a guarantee",
+            "fcer calibrate --model models:/fcer-student@champion --data data/wsts --miss 0.1 0.2",
+            ("model", "miss", *STEPS["train"]),
             demo=True,
         ),
         Command(
@@ -150,6 +165,7 @@ COMMANDS = {
             "list what is kept to save time, or remove it",
             "fcer cache list",
             ("work",),
+            answers=True,
             argument=Argument("action", "list or clear", ("list", "clear")),
         ),
         Command(
@@ -158,6 +174,14 @@ COMMANDS = {
             "fcer log work/runs",
             ("work",),
             argument=Argument("folder", "the folder that the command named, or all of WORK/runs"),
+        ),
+        Command(
+            "completion",
+            "print a script that lets a shell complete commands and options",
+            'eval "$(fcer completion bash)"',
+            (),
+            answers=True,
+            argument=Argument("shell", "the shell that is to read it", ("bash", "zsh", "fish")),
         ),
     )
 }

@@ -4,16 +4,18 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fcer.config.secrets import masked
 from fcer.config.settings import Config, fields
+from fcer.runtime.secrets import masked
 
-__all__ = ["EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
+__all__ = ["DETECTIONS", "EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
 
-EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
+EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "leading", "crop")
 
 MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", "device")
 
 HEAD = ("views", "freeze", *(key for key in fields() if key.startswith("head_")))
+
+DETECTIONS = ("detections", "layer", "confidence", "satellites", "bbox", "dates", "day", "min_detections")
 
 SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 
@@ -21,12 +23,14 @@ PLACES = ("work", "workers", "cluster")
 """Where the work is done and with how many: no setting of what comes out."""
 
 _BACKBONE = ("normalization", "select_by")
-_EVALUATION = ("test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
+_CALIBRATION = ("miss",)
+_EVALUATION = (*_CALIBRATION, "test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
+_DATA = (*DETECTIONS, *SYNTHETIC, *PLACES)
 
 STEPS: dict[str, tuple[str, ...]] = {
-    "train": (*EXPERIMENT, "fold", *MEMBER, *SYNTHETIC, *PLACES),
-    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *HEAD, *MEMBER, *SYNTHETIC, *PLACES),
-    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *SYNTHETIC, *PLACES),
+    "train": (*EXPERIMENT, "fold", *MEMBER, *_DATA),
+    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *_CALIBRATION, *HEAD, *MEMBER, *_DATA),
+    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *_DATA),
 }
 """What decides members, a student, and an evaluation of all of it."""
 

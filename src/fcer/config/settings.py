@@ -105,6 +105,9 @@ class Config:
         high=39,
         check=checks.features,
     )
+    leading: int = option(
+        5, "days that precede a test label even where a model reads fewer, so that t=1 and t=5 see the same", low=1
+    )
     crop: int = option(128, "side of the central crop in px, a multiple of 32", low=32, check=checks.crop)
 
     # Evaluation
@@ -181,11 +184,8 @@ class Config:
         None,
         "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
     )
-    watch_quantile: float = option(
-        0.9, "quantile of the uncertainty near the predicted edge above which a pixel is watched", low=0, high=1
-    )
     png: bool = option(False, "write a quick-look with a scale bar beside each map")
-    geojson: bool = option(False, "write the predicted perimeter and the watch zone beside each map")
+    geojson: bool = option(False, "write perimeter, zones and contours beside each map")
     run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
     )
@@ -196,14 +196,6 @@ class Config:
     )
     maps: tuple[Path, ...] = option((), "folders or files of forecasts that `fcer predict` wrote")
     against: Path | None = option(None, "what burnt: detections, or a dataset folder that has the days since")
-
-    # Detections
-    detections: tuple[Path, ...] = option((), "active-fire detections as downloaded: FIRMS CSV or JSON, also zipped")
-    layer: tuple[str, ...] = option(
-        (),
-        "other channels, each NAME=FILE: a raster, with {date} in its name if there is one a day",
-        check=checks.layers,
-    )
 
     # Report
     results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
@@ -224,6 +216,26 @@ class Config:
         (8, 12), "shortest and longest synthetic fire in days", low=2, high=200, check=checks.ordered
     )
     geotiff: bool = option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
+
+    # Fires from detections
+    detections: tuple[Path, ...] = option(
+        (), "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: of synthetic fires"
+    )
+    layer: tuple[str, ...] = option(
+        (),
+        "other channels, NAME=FILE for each: rasters that GDAL reads, {date} in the name for daily ones",
+        check=checks.layers,
+    )
+    confidence: str = option(
+        "nominal", "least confidence of a detection that counts", choices=("low", "nominal", "high")
+    )
+    satellites: tuple[str, ...] = option((), "satellites that count, by name or letter (N, 1, 2); none: all")
+    bbox: tuple[float, ...] = option((), "box of detections that count: west south east north, degrees; none: all")
+    dates: tuple[str, ...] = option((), "first and last day that count, such as 2020-09-26 2020-10-02; none: all")
+    day: str = option(
+        "utc", "day of a detection: as in WildfireSpreadTS, or by the sun where it lies", choices=("utc", "solar")
+    )
+    min_detections: int = option(80, "detections of a fire at least; 80 are about 11 km²", low=1)
 
     # How the work is done
     seed: int = option(0, "seed of everything random: same configuration and seed, same numbers", low=0)

@@ -2,7 +2,7 @@
 
 from fcer.training.cluster_training import MemberToTrain, train_on_cluster
 from fcer.training.distillation import Distilled, distil
-from fcer.training.distributed import World, choose_device, put_on
+from fcer.training.distributed import World, put_on
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import Teaching
 from fcer.training.head_settings import HeadSettings
@@ -19,7 +19,6 @@ __all__ = [
     "MemberToTrain",
     "Teaching",
     "World",
-    "choose_device",
     "distil",
     "put_on",
     "train_member",

@@ -92,7 +92,7 @@ def distil(
     cached = cache_features(teaching, cache) if anchor == "auto" else None
     anchor_px = settle_anchor(anchor, cached, threshold)
     key = _key(teaching, settings, anchor_px, joint, threshold)
-    years = "-".join(map(str, teaching.backbone.fold.test))
+    years = "-".join(map(str, teaching.backbone.fold.test)) or "all"
     folder = students / f"{teaching.backbone.backbone.spec.arch}-{years}-{key[:12]}"
     planned = settings.epochs if joint is None else joint.epochs
     if head_file(folder).exists():

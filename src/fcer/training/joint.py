@@ -25,11 +25,12 @@ from fcer.data.samples import Samples
 from fcer.errors import FcerError, FcerWarning
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
+from fcer.models.device import choose_device
 from fcer.models.inference import fast
 from fcer.models.student import Student, UncertaintyHead
 from fcer.models.thresholds import threshold_logit
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
-from fcer.training.distributed import World, choose_device
+from fcer.training.distributed import World
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.feature_cache import FeatureCache, Teaching
@@ -167,7 +168,7 @@ def _prepare(
         settings,
         teaching.backbone.fold.number,
         teaching.views,
-        choose_device(settings.device, World()),
+        choose_device(settings.device),
         training,
         validation,
         prepare(cached.training.targets(head_settings.target)),

@@ -21,8 +21,9 @@ from fcer.data.samples import Samples, too_small
 from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models.backbones import BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
+from fcer.models.device import choose_device
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
-from fcer.training.distributed import World, choose_device
+from fcer.training.distributed import World
 from fcer.training.epoch_loop import run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.learner import Learner, make_learner
@@ -83,7 +84,7 @@ def train_member(
     if path.exists():
         return _finished(path, key, dataset, fold)
     world = World.from_environment()
-    device = choose_device(settings.device, world)
+    device = choose_device(settings.device, world.local_rank)
     training, validation = _samples(dataset, fold, settings)
     check_batch_size(len(training), settings.batch_size, settings.crop, world)
     check_classes(validation, fold.validation)
