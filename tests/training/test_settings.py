@@ -126,7 +126,8 @@ def test_what_keys_are_made_of_has_the_names_and_values_it_always_had():
     )
     assert json.dumps(dataclasses.asdict(HeadSettings())) == (
         '{"hidden": [], "logit": false, "context": false, "loss": "rmsle", "target": "std", "lr": 0.001, '
-        '"momentum": 0.9, "weight_decay": 0.0005, "batch_size": 4, "power": 0.9, "epochs": 100, "patience": 20, "seed": 0}'
+        '"momentum": 0.9, "weight_decay": 0.0005, "batch_size": 4, "power": 0.9, "epochs": 100, "patience": 20, '
+        '"seed": 0}'
     )
 
 
