@@ -8,7 +8,9 @@ import psutil
 import pytest
 
 import fcer
+from fcer.cli import main
 from fcer.commands import COMMANDS
+from fcer.config.settings import fields
 
 ROOT = Path(__file__).parent.parent
 TINY = ("--years", "2018", "--fires-per-year", "1", "--image-size", "32", "36", "--fire-days", "6", "6")
@@ -17,17 +19,12 @@ TINY = ("--years", "2018", "--fires-per-year", "1", "--image-size", "32", "36", 
 def test_help_lists_every_command_and_each_teaches_with_an_example(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    from fcer.cli import main
-
     monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit):
-        main(["--help"])
+    assert main(["--help"]) == 0
     everything = capsys.readouterr().out
     for command in COMMANDS.values():
         assert command.name in everything and command.does in everything
-        with pytest.raises(SystemExit) as exit_:
-            main([command.name, "--help"])
-        assert exit_.value.code == 0
+        assert main([command.name, "--help"]) == 0
         one = capsys.readouterr().out
         assert "example: fcer" in one
         for option in command.options:
@@ -35,10 +32,7 @@ def test_help_lists_every_command_and_each_teaches_with_an_example(
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):
-    from fcer.cli import main
-
-    with pytest.raises(SystemExit):
-        main(["--version"])
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"fcer {fcer.__version__}\n"
 
 
@@ -94,6 +88,28 @@ def test_config_show_tells_where_a_value_came_from(fcer_main):
     assert lines["crop"].endswith("demo.yaml") and lines["workers"].endswith("# default")
 
 
+def test_config_show_and_help_tell_what_will_be_used(fcer_main, monkeypatch: pytest.MonkeyPatch):
+    """A study that names neither data nor a configuration is the demo, and both say so."""
+    monkeypatch.setenv("COLUMNS", "200")
+    _, bare, _ = fcer_main("config", "show")
+    _, named, _ = fcer_main("config", "show", "--data", "somewhere")
+    shown = [{line.split(":")[0]: line.split()[1:] for line in out.splitlines()} for out in (bare, named)]
+    assert [found["width"] for found in shown] == [["0.125", "#", "demo"], ["1.0", "#", "default"]]
+    assert [found["crop"] for found in shown] == [["64", "#", "demo"], ["128", "#", "default"]]
+    assert shown[0].keys() == shown[1].keys() == fields().keys()
+    for name in ("distill", "config"):
+        assert "(default: 0.125 in the demo, else 1)" in fcer_main(name, "--help")[1]
+    assert "synthetic fires of each year (default: 6)" in fcer_main("synthesize", "--help")[1]
+
+
+def test_years_that_are_named_are_made_whatever_the_split(fcer_main, tmp_path: Path):
+    (tmp_path / "split.yaml").write_text("split: wsts_plus\n")
+    tiny = ("--config", tmp_path / "split.yaml", "--out", tmp_path / "fires", *TINY[2:])
+    assert "8 synthetic fires of 8 years" in fcer_main("synthesize", *tiny)[1]
+    four = ("--years", "2018", "2019", "2020", "2021")
+    assert "4 synthetic fires of 4 years" in fcer_main("synthesize", *tiny, *four, "--out", tmp_path / "four")[1]
+
+
 def test_underscores_in_flags_are_what_mlflow_hands_over(fcer_main):
     code, out, _ = fcer_main("config", "show", "--fire_days", "7,9", "--fires_per_year=2")
     assert code == 0
@@ -113,6 +129,18 @@ def test_a_defect_is_one_line_too(fcer_main, monkeypatch: pytest.MonkeyPatch):
     code, _, err = fcer_main("synthesize")
     assert code == 1
     assert err.startswith("fcer: ZeroDivisionError: division by zero (this should not happen") and err.count("\n") == 1
+
+
+def test_an_error_on_the_way_out_of_an_interruption_is_none(fcer_main, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("cannot join thread before it is started")
+
+    monkeypatch.setattr("fcer.commands.synthesize.recipe_of", interrupted)
+    code, _, err = fcer_main("synthesize")
+    assert (code, err) == (1, "fcer: stopped; the same command goes on from what is complete\n")
 
 
 def test_a_full_disk_or_a_closed_folder_is_one_line(fcer_main, tmp_path: Path):

@@ -16,11 +16,13 @@ from typing import Any, NoReturn
 import fcer
 from fcer.commands import COMMANDS, Command
 from fcer.config.resolve import nearest, resolve, to_yaml
-from fcer.config.settings import fields, help_text, kinds
+from fcer.config.settings import fields, help_text, kinds, option_of
 from fcer.errors import ConfigError, FcerError, FcerWarning
 from fcer.runtime.threads import wait_politely
 
 __all__ = ["main"]
+
+_STOPPED = "stopped; the same command goes on from what is complete"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,24 +39,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name, argument, file = options.pop("command"), options.pop("argument", None), options.pop("config")
         options.pop("debug")
         flags = {key: value for key, value in options.items() if value is not None}
-        resolved = resolve(file, flags, demo=name in COMMANDS and COMMANDS[name].demo)
+        resolved = resolve(file, flags, demo=name == "config" or COMMANDS[name].demo)
         if name == "config":
             print(to_yaml(resolved), end="")
         else:
             COMMANDS[name].run(resolved, argument)
     except FcerError as error:
         return _report(error, error.exit_code, debug)
+    except SystemExit as printed:  # --help and --version have said what they had to say
+        return int(printed.code or 0)
     except KeyboardInterrupt as error:
-        return _report(error, 1, debug, "stopped; the same command goes on from what is complete")
+        return _report(error, 1, debug, _STOPPED)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone: nobody is left to tell
         return 1
     except OSError as error:
         return _report(error, 1, debug)
     except Exception as error:
+        if _met_on_the_way_out(error):
+            return _report(error, 1, debug, _STOPPED)
         message = f"{type(error).__name__}: {error} (this should not happen: run with --debug and report it)"
         return _report(error, 1, debug, message)
     return 0
+
+
+def _met_on_the_way_out(error: BaseException | None) -> bool:
+    """Whether it is an interruption that led to the error, such as that of a half-started pool of processes."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _report(error: BaseException, code: int, debug: bool, message: str | None = None) -> int:
@@ -111,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     show.add_argument("argument", metavar="action", choices=["show"], help="show")
-    _add_options(show, tuple(fields()))
+    _add_options(show, tuple(fields()), demo=True)
     return parser
 
 
@@ -127,22 +140,22 @@ def _add_command(commands: "argparse._SubParsersAction[_Parser]", command: Comma
         name, meaning, choices = command.argument
         kind = str if choices else Path
         parser.add_argument("argument", metavar=name, type=kind, choices=choices or None, help=meaning)
-    _add_options(parser, command.options)
+    _add_options(parser, command.options, command.demo)
 
 
-def _add_options(parser: argparse.ArgumentParser, keys: Sequence[str]) -> None:
+def _add_options(parser: argparse.ArgumentParser, keys: Sequence[str], demo: bool) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="experiments/NAME.yaml; flags override it")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     for key in keys:
         flag = "--" + key.replace("_", "-")
         accepted = kinds(key)
         if bool in accepted:
-            parser.add_argument(flag, nargs="?", const="true", metavar="true|false", help=help_text(key))
+            parser.add_argument(flag, nargs="?", const="true", metavar="true|false", help=help_text(key, demo=demo))
             continue
         many = next((typing.get_args(kind)[0] for kind in accepted if typing.get_origin(kind) is tuple), None)
-        choices = fields()[key].metadata["choices"]
+        choices = option_of(key).choices
         metavar = "|".join(choices) or {int: "N", str: "NAME", Path: "PATH"}.get(many or accepted[0], "X")
-        parser.add_argument(flag, nargs="+" if many else None, metavar=metavar, help=help_text(key))
+        parser.add_argument(flag, nargs="+" if many else None, metavar=metavar, help=help_text(key, demo=demo))
 
 
 def _warn_in_one_line() -> None:

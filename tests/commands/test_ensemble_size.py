@@ -16,8 +16,8 @@ from fcer.config.settings import Config
 from fcer.data.folds import WSTS_PLUS
 from fcer.models import read_info
 from fcer.models.members import fold_file
-from fcer.pipeline.settings import member_settings
 from fcer.pipeline.study_data import StudyData, recipe_of
+from fcer.training import MemberSettings
 from study_cases import HEAD, TINY
 
 QUICK = [*TINY, "--arch", "unet_t1", "--member-epochs", "1"]
@@ -77,7 +77,7 @@ def test_the_fourth_member_is_the_first_fold_with_another_seed(four: tuple[Path,
     assert {f"member fold {label}" for label in ("0", "2", "6", "0-1")} <= set(of_four)
     run = of_four["member fold 0-1"]
     assert (run.data.params["fold"], run.data.params["round"]) == ("0", "1")
-    assert run.data.params["seed"] == str(member_settings(Config(), 1).seed)
+    assert run.data.params["seed"] == str(MemberSettings.of(Config(), 1).seed)
     (checkpoint,) = client.list_artifacts(run.info.run_id, "checkpoint")
     assert checkpoint.path == "checkpoint/fold0-1.safetensors"
 
@@ -158,9 +158,9 @@ def test_no_member_sees_its_test_year_and_folds_take_turns(split, members):
 
 def test_the_first_round_has_the_seed_of_the_configuration():
     config = Config(seed=5)
-    seeds = [member_settings(config, round).seed for round in range(5)]
+    seeds = [MemberSettings.of(config, round).seed for round in range(5)]
     assert seeds[0] == 5 and len(set(seeds)) == 5
-    assert {member_settings(Config(seed=6), round).seed for round in range(5)}.isdisjoint(seeds)
+    assert {MemberSettings.of(Config(seed=6), round).seed for round in range(5)}.isdisjoint(seeds)
 
 
 def test_synthetic_years_follow_the_split_unless_they_are_named():

@@ -25,10 +25,10 @@ from fcer.search.scores import HeadTrials
 from fcer.search.storage import open_storage, parse_store
 from fcer.search.study import FAILURE, SCORES, best_trial, open_study, paper_trial, progress_of
 from fcer.search.worker import Ended, run_trial
-from fcer.training.anchor_region import gather_region
 from fcer.training.feature_cache import open_cache
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
+from fcer.training.validation_region import gather_region
 from postgres_server import postgres_server
 from search_cases import SIDE, make_job, small_space, write_cache
 

@@ -33,8 +33,7 @@ def test_numbers_that_are_none_come_back():
 def test_a_journal_read_anew_is_the_one_written(tmp_path_factory: pytest.TempPathFactory, logged: list[Any]):
     journal = Journal.create(tmp_path_factory.mktemp("runs"), "train", "http://server")
     start = journal.add(None, "start", {"name": "train"})
-    journal.run_ids[start.run] = "abc"
-    journal.mark_sent(start)
+    journal.mark_sent(start, "abc")
     for op, data, sent in logged:
         entry = journal.add(start.run, op, data)
         if sent:
@@ -80,8 +79,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path):
 def test_a_journal_is_complete_when_nothing_is_left(tmp_path: Path):
     journal = Journal.create(tmp_path, "train", "")
     entry = journal.add(None, "start", {"name": "train"})
-    journal.run_ids["1"] = "abc"
-    journal.mark_sent(entry)
+    journal.mark_sent(entry, "abc")
     journal.release()
     assert not is_complete(journal.folder), "its run has not ended"
     assert not read_journal(journal.folder).alive, "nobody writes it any more"

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,21 +17,27 @@ from fcer.tracking import TrackedRun, tracked_run
 from mlflow_server import Server, family, runs_of
 
 
+def wait_until_sent(run: TrackedRun) -> None:
+    while run._log.journal.pending:
+        time.sleep(0.01)
+
+
 def command(folder: Path, in_the_middle: Callable[[], None], ids: list[str]) -> None:
     """What a command might log, with the loss before its second member."""
     result = folder / "fold2.txt"
     with tracked_run("train", settings={"lr": 0.1}, config="seed: 0\n", work=folder / "work") as run:
         ids.append(run.id)
         run.metrics({"test/ap": 0.5}, step=2020)
-        with tracked_run("member fold 0", settings={"fold": 0}, parent=run) as first:
+        with run.child("member fold 0", {"fold": 0}) as first:
             first.curves(("val/ap", epoch / 7, epoch) for epoch in range(1200))
             first.dataset(folder / "data", "f" * 32, "train")
+            wait_until_sent(first)
             in_the_middle()
             first.tags({"fcer.training_key": "k"})
         run.metrics({"test/ap": 0.75}, step=2021)
-        with tracked_run("member fold 2", settings={"fold": 2}, parent=run) as second:
+        with run.child("member fold 2", {"fold": 2}) as second:
             _second_member(second, first, result, folder)
-        with pytest.raises(ValueError, match="no fire"), tracked_run("member fold 6", settings={}, parent=run) as third:
+        with pytest.raises(ValueError, match="no fire"), run.child("member fold 6", {}) as third:
             third.metrics({"val/ap": 0.1}, step=1)
             raise ValueError("no fire")
         run.link({"student": second.id})
@@ -48,6 +55,7 @@ def _second_member(second: TrackedRun, first: TrackedRun, result: Path, folder: 
 def failing_command(work: Path, lose: Callable[[], None], ids: list[str]) -> None:
     with tracked_run("evaluate", settings={}, work=work) as run:
         ids.append(run.id)
+        wait_until_sent(run)
         lose()
         raise ValueError("no fire")
 
@@ -88,17 +96,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
             with pytest.raises(FcerError) as raised, pytest.warns(FcerWarning) as disturbed:
                 command(folder, lose, ids)
             warned["disturbed"] = [str(one.message) for one in disturbed]
-            with (
-                pytest.warns(FcerWarning) as trial_warned,
-                tracked_run("trial 1", settings={}, parent=ids[2], work=folder / "trial") as trial,
-            ):
-                trial.metrics({"val/auroc": 0.5})
-            warned["trial"] = [str(one.message) for one in trial_warned]
             with pytest.raises(FcerError, match=r"does not answer \(.*\), with \d+ entries left; start the server"):
                 log.run(resolve(), runs)
             shutil.copytree(runs, folder / "copy")
             server.start()
-            for journals in (runs, runs, folder / "failing" / "runs", folder / "trial" / "runs"):
+            for journals in (runs, runs, folder / "failing" / "runs"):
                 log.run(resolve(), journals)
             yield Told(server, folder, *ids, raised.value, warned, printed)
         finally:
@@ -144,7 +146,7 @@ def test_it_says_what_it_logged_and_then_that_nothing_is_left(told: Told):
     first, second = told.printed[:2]
     assert "entries logged to " in first and "member fold 2" in first and "train" in first
     assert second == f"nothing left to log in {told.folder / 'work' / 'runs'}"
-    assert len(runs_of(told.server.uri)) == 4 + 4 + 1 + 1, "none twice"
+    assert len(runs_of(told.server.uri)) == 4 + 4 + 1, "none twice"
 
 
 def test_a_server_that_never_heard_of_it_gets_all_of_it(told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -164,12 +166,3 @@ def test_a_body_that_fails_without_its_server_fails_for_its_own_reason(told: Tol
         r"MLflow at http.* lacks \d+ entries of this run \(.*Connection refused\); when the server.* fcer log /.*", last
     )
     assert mlflow.MlflowClient(told.server.uri).get_run(told.failing).info.status == "FAILED"
-
-
-def test_a_trial_goes_on_without_the_server_from_its_start(told: Told):
-    """Its study has computed before: the trial is worth keeping, and its end is no error."""
-    first, last = told.warned["trial"]
-    assert "does not answer (" in first and "when the server is back: fcer log " in last
-    (logged,) = [run for run in runs_of(told.server.uri) if run.info.run_name == "trial 1"]
-    assert logged.data.metrics == {"val/auroc": 0.5} and logged.info.status == "FINISHED"
-    assert logged.data.tags["mlflow.parentRunId"] == told.failing

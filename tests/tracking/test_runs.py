@@ -18,9 +18,9 @@ import fcer
 from fcer.errors import FcerError, FcerWarning
 from fcer.tracking import tracked_run
 from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
-from fcer.tracking.live import LiveLog
 from fcer.tracking.provenance import code_version
 from fcer.tracking.replay import end_killed_runs
+from fcer.tracking.sender import Sender
 from mlflow_server import family
 
 
@@ -32,7 +32,7 @@ def test_a_run_tells_what_it_was(store: str, tmp_path: Path):
     with tracked_run("train", settings={"lr": 0.1, "width": 1}, config="lr: 0.1\n", work=tmp_path) as run:
         run.curves(("fcer/auroc", step / 3000, step) for step in range(2500))
         run.link({"teacher": "0" * 32})
-        with tracked_run("member fold 0", settings={"fold": 0}, parent=run) as child:
+        with run.child("member fold 0", {"fold": 0}) as child:
             child.metrics({"val/ap": float("nan")}, step=3)
     told = family(store, run.id)
     top, member = told["train"], told["member fold 0"]
@@ -57,7 +57,7 @@ def test_a_run_that_mlflow_started_is_gone_on_with(store: str, tmp_path: Path, m
     monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment)
     with tracked_run("train", settings={"lr": 0.1, "width": 1}, work=tmp_path) as run:
         assert run.id == given and client.get_run(given).info.status == "RUNNING"
-        with tracked_run("member", settings={}, parent=run) as child:
+        with run.child("member", {}) as child:
             pass
     with tracked_run("train", settings={}, work=tmp_path) as second:
         assert second.id != given, "MLflow started one run, not two"
@@ -67,17 +67,6 @@ def test_a_run_that_mlflow_started_is_gone_on_with(store: str, tmp_path: Path, m
     below = client.get_run(child.id)
     assert below.data.tags["mlflow.parentRunId"] == given and below.info.experiment_id == experiment
     assert client.get_run(second.id).info.experiment_id == experiment
-
-
-def test_a_child_of_another_process_has_a_journal_of_its_own(store: str, tmp_path: Path):
-    with tracked_run("search", settings={}, work=tmp_path) as run:
-        with tracked_run("trial 0", settings={}, parent=run.id, work=tmp_path) as trial:
-            trial.metrics({"val/auroc": 0.7})
-        assert len(journals(tmp_path)) == 2
-    told = family(store, run.id)
-    assert told["trial 0"]["tags"]["mlflow.parentRunId"] == "search"
-    assert "config.yaml" not in told["trial 0"]["contents"]
-    assert all(is_complete(folder) for folder in journals(tmp_path))
 
 
 def test_a_model_is_logged_with_its_run(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -93,9 +82,9 @@ def test_a_model_is_logged_with_its_run(store: str, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(("error", "status"), [(ValueError("no fire"), "FAILED"), (KeyboardInterrupt(), "KILLED")])
 def test_a_body_that_fails_ends_its_runs(error: BaseException, status: str, store: str, tmp_path: Path):
     with pytest.raises(type(error)) as raised, tracked_run("train", settings={}, work=tmp_path) as run:
-        with tracked_run("fine", settings={}, parent=run):
+        with run.child("fine", {}):
             pass
-        with tracked_run("broken", settings={}, parent=run):
+        with run.child("broken", {}):
             raise error
     assert raised.value is error
     told = family(store, run.id)
@@ -136,7 +125,9 @@ from pathlib import Path
 from fcer.tracking import tracked_run
 
 with tracked_run("train", settings={"lr": 1}, work=Path(sys.argv[1])) as run:
-    with tracked_run("member fold 0", settings={}, parent=run) as child:
+    with run.child("member fold 0", {}) as child:
+        while "/" in child.id:  # until MLflow has it
+            time.sleep(0.01)
         print(run.id, child.id, flush=True)
         time.sleep(600)
 """
@@ -188,10 +179,12 @@ def killed_journal(runs: Path, uri: str) -> Journal:
 def test_a_killed_run_that_is_gone_on_with_is_not_ended(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     client = mlflow.MlflowClient(store)
     dead = Journal.create(tmp_path / "runs", "search", store)
-    dead_log = LiveLog(dead)
+    sender = Sender(dead)
     start = {"attach": None, "parent": None, "experiment": "fcer", "experiment_id": None, "tags": {}}
-    top = dead_log.must_start({**start, "name": "search"})
-    trial = dead_log.add(None, "start", {**start, "name": "trial 0", "parent": dead.reference(top.run)})
+    top = dead.add(None, "start", {**start, "name": "search"})
+    trial = dead.add(None, "start", {**start, "name": "trial 0", "parent": dead.reference(top.run)})
+    for entry in (top, trial):
+        sender.send(entry)
     run_id, trial_id = dead.run_ids[top.run], dead.run_ids[trial.run]
     kill(dead)
     monkeypatch.setenv("MLFLOW_RUN_ID", run_id)

@@ -15,8 +15,8 @@ from fcer.models import load_checkpoint
 from fcer.models.members import Member
 from fcer.models.student_files import backbone_file, head_file, load_student
 from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
+from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
-from fcer.training.progress import EpochRecord
 from plain_interval import plain_interval
 from teaching_cases import make_teaching
 from training_cases import QUICK as MEMBER

@@ -12,7 +12,8 @@ from fcer.data.folds import WSTS
 from fcer.data.samples import Samples
 from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models import load_checkpoint, predict_logits, read_info
-from fcer.training import persistence_ap, train_member, training_key
+from fcer.models.persistence_baseline import persistence_ap
+from fcer.training import train_member, training_key
 from fcer.training.member import _samples
 from fcer.training.validation import Validation
 from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, same_weights, untimed

@@ -9,7 +9,7 @@ import torch
 from scipy import ndimage
 
 from backbone_cases import small_backbone
-from fcer.config import settings as config
+from fcer.config.checks import METHODS
 from fcer.core.disagreement import entropy
 from fcer.data.catalog import open_catalog
 from fcer.data.folds import fair_folds
@@ -23,7 +23,8 @@ from fcer.models.inference import predict_logits
 from fcer.models.members import Member, fold_file, load_members
 from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.models.student_files import HeadInfo, LoadedStudent, load_student, save_student
-from fcer.uncertainty.methods import METHODS, Predictors, pass_counts, write_method_maps
+from fcer.uncertainty import Predictors, pass_counts, write_method_maps
+from fcer.uncertainty.mc_dropout import dropout_left_on
 
 FEATURES = (7, 38, 39)  # with an angle, which turns along
 CROP = 32
@@ -96,10 +97,6 @@ def shown(samples: Samples, normalization: Normalization, index: int) -> torch.T
     return torch.from_numpy(preprocess(raw, samples.channels, FEATURES, normalization))[None]
 
 
-def test_the_configuration_knows_the_same_methods():
-    assert tuple(METHODS) == config.METHODS
-
-
 def test_ensemble_and_student(maps, predictors: Predictors, samples: Samples):
     for index in range(len(samples)):
         probs = []
@@ -123,11 +120,24 @@ def test_ensemble_and_student(maps, predictors: Predictors, samples: Samples):
 
 
 def test_baselines_share_the_students_probability(maps):
-    for name in ("entropy", "random", "boundary_distance"):
+    for name in ("entropy", "random", "boundary_distance", "probability"):
         assert np.array_equal(maps[f"{name}_prob"], maps["student_prob"])
     np.testing.assert_allclose(maps["entropy_unc"], entropy(maps["student_prob"]), atol=1e-5)
+    assert np.array_equal(maps["probability_unc"], maps["student_prob"])
     unc = maps["random_unc"]
     assert 0.45 < unc.mean() < 0.55 and len(np.unique(unc)) > 0.99 * unc.size
+
+
+def test_persistence_is_todays_fire_and_ranks_nothing(maps, samples: Samples):
+    for index in range(len(samples)):
+        fire, first = samples.locate(index)
+        middle = [
+            slice(round((side - CROP) / 2), round((side - CROP) / 2) + CROP) for side in (fire.height, fire.width)
+        ]
+        today = fire.read(slice(first + 4, first + 5), [22], *middle)[0, 0] > 0
+        assert np.array_equal(maps["persistence_prob"][index], today)
+    assert np.ptp(maps["persistence_prob"]) == 1, "else this tests nothing"
+    assert not maps["persistence_unc"].any()
 
 
 def test_nearness_to_the_predicted_edge_falls_with_distance(maps):
@@ -166,8 +176,11 @@ def test_turned_input_turned_back(maps, predictors: Predictors, samples: Samples
 
 def test_dropout_is_left_on_and_drawn_by_the_seed(maps, predictors: Predictors, samples: Samples, tmp_path: Path):
     assert maps["mc_dropout_unc"].max() > 0
-    modes = {type(m).__name__ for m in predictors.with_dropout.modules() if m.training}
+    backbone, _ = predictors.alone
+    with dropout_left_on(backbone):
+        modes = {type(m).__name__ for m in backbone.modules() if m.training}
     assert modes - {"Identity"} == {"Dropout"}, "everything else is as in prediction"
+    assert not any(isinstance(m, torch.nn.Dropout) and m.training for m in backbone.modules()), "off again afterwards"
     again = tmp_path / "predictions_2018.npz"
     write_method_maps(again, predictors, samples, 2018, ["mc_dropout", "random"])
     with open_maps(again) as stored:
@@ -189,6 +202,8 @@ def test_whole_images_are_predicted_as_large_as_they_are(predictors: Predictors,
         for name in METHODS:
             prob, unc = stored.prob(name, slice(None)), stored.unc(name, slice(None))
             assert not prob[outside].any() and not unc[outside].any()
+            if name == "persistence":
+                continue  # its fire may lie still, or be gone
             assert all(np.ptp(image[: size[0], : size[1]]) > 0 for image, size in zip(prob, stored.size, strict=True))
         for index, (rows, columns) in enumerate(stored.size):
             own = slice(index, index + 1), slice(rows), slice(columns)
@@ -246,6 +261,8 @@ def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], 
         "tta": 8,
         "random": 1,
         "boundary_distance": 1,
+        "probability": 1,
+        "persistence": 0,
     }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcer.config import Config, Resolved
-from fcer.config.groups import PLACES, STEPS, SYNTHETIC, recorded
+from fcer.config.groups import DETECTIONS, PLACES, STEPS, SYNTHETIC, recorded
 from fcer.runtime.cluster import connected
 
 __all__ = ["COMMANDS", "Argument", "Command", "recorded_of"]
@@ -59,6 +59,12 @@ COMMANDS = {
             "turn the GeoTIFF release into one HDF5 file a fire",
             "fcer convert --source WildfireSpreadTS --out data/wsts",
             ("source", "out", *SYNTHETIC, *PLACES),
+        ),
+        Command(
+            "ingest",
+            "turn VIIRS detections into fires in the dataset's own layout",
+            "fcer ingest --detections viirs_snpp.csv viirs_noaa20.csv --out data/viirs",
+            (*DETECTIONS, "out", *SYNTHETIC, "work", "workers"),
         ),
         Command(
             "inspect",

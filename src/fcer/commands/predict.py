@@ -73,12 +73,18 @@ def _map_files(resolved: Resolved, log: RunLog) -> MapFiles:
     return MapFiles(
         loaded,
         found.identity,
-        threshold=config.threshold,
+        threshold=_threshold(config),
         anchor_px=loaded.head.anchor_px if own else radius_in_pixels(config.anchor),
         watch_quantile=config.watch_quantile,
         png=config.png,
         geojson=config.geojson,
     )
+
+
+def _threshold(config: Config) -> float:
+    if isinstance(config.threshold, str):
+        raise ConfigError(f"threshold: a forecast is cut at a number, not at {config.threshold}; give one")
+    return config.threshold
 
 
 def _student(resolved: Resolved, log: RunLog, download: Path) -> FoundStudent:
@@ -101,7 +107,7 @@ def _say(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: in
     pixels = sum(row["fire_pixels"] for row in rows)
     print(
         f"{out}: {fires} predicted{f', {left_out} left out' if left_out else ''}; "
-        f"{pixels} pixels with a fire probability above {config.threshold:g}"
+        f"{pixels} pixels with a fire probability above {_threshold(config):g}"
     )
     more = [flag for flag, given in (("--png", config.png), ("--geojson", config.geojson)) if not given]
     print(f"next: open {rows[0]['file']} in a GIS" + (f", or add {' '.join(more)} to the same command" if more else ""))

@@ -13,7 +13,6 @@ from fcer.pipeline.study import Study
 from fcer.runtime.work import Work
 from fcer.search.head_search import HeadSearch
 from fcer.search.queue import study_size
-from fcer.search.samplers import check_sampler
 from fcer.search.space import Space, read_space
 from fcer.search.storage import TrialStore, open_storage, parse_store
 from fcer.search.study import OBJECTIVES, OptunaStudy, open_study
@@ -58,7 +57,6 @@ def _check(resolved: Resolved, space: Space) -> None:
         raise ConfigError(f"study: {config.study!r} also names a folder; use letters, digits, dots, _ and - alone")
     if len(objectives) > 1 and config.pruner != "none" and resolved.origins["pruner"] != "default":
         raise ConfigError(f"pruner: with two objectives no trial can be pruned; leave --pruner {config.pruner} out")
-    check_sampler(config.sampler, objectives=len(objectives))
     study_size(space, config.trials, grid=config.sampler == "grid")
 
 

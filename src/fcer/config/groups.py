@@ -1,41 +1,21 @@
 """Settings by subject, and those that each step of a study takes."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from fcer.config.settings import Config
+from fcer.config.secrets import masked
+from fcer.config.settings import Config, fields
 
-__all__ = ["EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
+__all__ = ["DETECTIONS", "EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
 
 EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
 
-MEMBER = (
-    "member_epochs",
-    "member_patience",
-    "member_lr",
-    "member_weight_decay",
-    "member_batch_size",
-    "member_schedule",
-    "pos_weight",
-    "clip_norm",
-    "device",
-)
+MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", "device")
 
-HEAD = (
-    "views",
-    "freeze",
-    "head_hidden",
-    "head_logit",
-    "head_loss",
-    "head_target",
-    "head_lr",
-    "head_momentum",
-    "head_weight_decay",
-    "head_batch_size",
-    "head_power",
-    "head_epochs",
-    "head_patience",
-)
+HEAD = ("views", "freeze", *(key for key in fields() if key.startswith("head_")))
+
+DETECTIONS = ("detections", "layer", "confidence", "satellites", "bbox", "dates", "day", "min_detections")
 
 SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 
@@ -46,18 +26,20 @@ _BACKBONE = ("normalization", "select_by")
 _EVALUATION = ("test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
 
 STEPS: dict[str, tuple[str, ...]] = {
-    "train": (*EXPERIMENT, "fold", *MEMBER, *SYNTHETIC, *PLACES),
-    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *HEAD, *MEMBER, *SYNTHETIC, *PLACES),
-    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *SYNTHETIC, *PLACES),
+    "train": (*EXPERIMENT, "fold", *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
+    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *HEAD, *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
+    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
 }
 """What decides members, a student, and an evaluation of all of it."""
 
 
 def recorded(config: Config, keys: Iterable[str]) -> dict[str, Any]:
-    """The settings as a run records them: without places, nor where trials are kept, which may hold a password."""
+    """The settings as a run records them: without places, where trials are kept, and passwords."""
     return {key: _as_typed(getattr(config, key)) for key in keys if key not in (*PLACES, "storage")}
 
 
 def _as_typed(value: Any) -> Any:
-    """Lists as one would type them."""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+    """Lists as one would type them, addresses without their passwords."""
+    if isinstance(value, tuple):
+        return masked(" ".join(map(str, value)))
+    return masked(str(value)) if isinstance(value, str | Path) else value

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from fcer.data.folds import NO_YEAR
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.models.ensemble import choose_backbone, selection_aps
@@ -34,7 +35,7 @@ def open_ensemble(data: StudyData, year: int, log: RunLog, say: Say, *, compare:
     """
     config = data.config
     members = members_of(data, data.member_folds(year))
-    if compare and config.checkpoints is None:
+    if compare and config.checkpoints is None and year != NO_YEAR:
         compare_members(data, year, members, log, say)
     # on a cluster it is for the workers to have the GPU that was asked for; a backbone is trained along here
     asked_elsewhere = current() is not None and config.device == "cuda" and config.freeze

@@ -13,8 +13,8 @@ from fcer.data.folds import Fold, Slot, slots_of
 from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
+from fcer.models.persistence_baseline import persistence_ap
 from fcer.pipeline.run_log import RunLog, RunOnDemand
-from fcer.pipeline.settings import member_settings
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.cluster import current
 from fcer.runtime.steps import Step
@@ -23,9 +23,8 @@ from fcer.training import (
     MemberResult,
     MemberSettings,
     MemberToTrain,
-    persistence_ap,
-    train_apart,
     train_member,
+    train_on_cluster,
 )
 
 __all__ = ["PlannedMember", "compare_members", "members_of", "plan_members", "train_members"]
@@ -48,7 +47,7 @@ def plan_members(data: StudyData, folds: Sequence[Fold]) -> list[PlannedMember]:
     """The members of one ensemble, a member for each of `folds`."""
     folder, dataset = _folder(data, folds), _training_data(data, folds)
     return [
-        PlannedMember(dataset, slot, member_settings(data.config, slot.round), fold_file(folder, slot.label))
+        PlannedMember(dataset, slot, MemberSettings.of(data.config, slot.round), fold_file(folder, slot.label))
         for slot in slots_of(folds)
     ]
 
@@ -67,7 +66,7 @@ def train_members(data: StudyData, ensembles: Sequence[Sequence[Fold]], log: Run
     planned = {one.path: one for folds in ensembles for one in plan_members(data, folds)}
     if current() is not None:
         missing = [one for one in planned.values() if not one.path.exists()]
-        for path, result in train_apart([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
+        for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
             _train_logged(data, planned.pop(path), log, say, result)
     for one in planned.values():
         _train_logged(data, one, log, say, None)
@@ -90,7 +89,7 @@ def _folder(data: StudyData, folds: Sequence[Fold]) -> Path:
         return data.config.checkpoints
     dataset = _training_data(data, folds)
     fingerprint = dataset.fingerprint({fire.year for fire in dataset.catalog.fires})
-    step = Step(_SCHEMA, {"data": fingerprint, **member_settings(data.config).deciding()})
+    step = Step(_SCHEMA, {"data": fingerprint, **MemberSettings.of(data.config).deciding()})
     return step.home(data.work.checkpoints, data.config.arch)
 
 

@@ -6,9 +6,8 @@ from fcer.config.groups import STEPS, recorded
 from fcer.models.student_files import head_file
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog, RunOnDemand
-from fcer.pipeline.settings import head_settings, member_settings
 from fcer.pipeline.study_data import Say, StudyData
-from fcer.training import Distilled, EpochRecord, Teaching, distil
+from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
 
 __all__ = ["distil_student", "epoch_rows"]
 
@@ -27,11 +26,11 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             run.begun = log
         distilled = distil(
             teaching,
-            head_settings(config),
+            HeadSettings.of(config),
             anchor=config.anchor,
             cache=data.work.features,
             students=data.work.students,
-            joint=None if config.freeze else member_settings(config),
+            joint=None if config.freeze else MemberSettings.of(config),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
         if distilled.fitted or not nested or not log.knows("fcer.student", distilled.info.key):

@@ -8,20 +8,23 @@ from fcer.config import Config
 from fcer.data.catalog import Catalog
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset, open_dataset
-from fcer.data.folds import SPLITS, Fold, fair_folds, years_of
+from fcer.data.detections import DetectionSettings, Ingested, ingest, sources_of
+from fcer.data.fire_split import open_fire_split
+from fcer.data.folds import GROUPS, NO_YEAR, SPLITS, Fold, fair_folds, operational_folds, years_of
 from fcer.data.samples import TEST_LEADING_DAYS, Samples
 from fcer.data.synthetic.fires import Recipe, synthesize
+from fcer.errors import ConfigError
 from fcer.models.backbones import architecture
 from fcer.runtime.work import Work
 
-__all__ = ["StudyData", "recipe_of", "synthetic_home"]
+__all__ = ["StudyData", "detection_settings", "recipe_of", "synthetic_home"]
 
 Say = Callable[[str], None]
 
 
 def recipe_of(config: Config) -> Recipe:
     """What of the configuration decides synthetic fires; where no years are named, they are all of the split's."""
-    years = years_of(SPLITS[config.split]) if config.years == Config.years else config.years
+    years = config.years or years_of(SPLITS[config.split])
     small, large = config.image_size
     short, long = config.fire_days
     return Recipe(years, config.fires_per_year, (small, large), (short, long), config.seed)
@@ -30,6 +33,18 @@ def recipe_of(config: Config) -> Recipe:
 def synthetic_home(config: Config) -> Path:
     """A folder named by the recipe: other settings never meet its fires."""
     return config.work / f"synthetic-{recipe_of(config).key()}"
+
+
+def detection_settings(config: Config) -> DetectionSettings:
+    """What of the configuration decides fires from detections."""
+    return DetectionSettings(
+        confidence=config.confidence,
+        satellites=config.satellites,
+        bbox=config.bbox,
+        dates=config.dates,
+        day=config.day,
+        min_detections=config.min_detections,
+    )
 
 
 class StudyData:
@@ -44,8 +59,19 @@ class StudyData:
 
     @cached_property
     def root(self) -> Path:
-        """The named folder, or that of the synthetic fires, made where they are not there yet."""
-        return self.config.data or self.synthetic()
+        """The named folder, that of fires made of the named detections, or that of synthetic fires."""
+        if self.config.data is not None:
+            return self.config.data
+        return self.ingested(self.config.detections)[0] if self.config.detections else self.synthetic()
+
+    def ingested(self, files: Sequence[Path]) -> tuple[Path, Ingested]:
+        """The folder of the fires in some files of detections, and what became of each detection."""
+        settings = detection_settings(self.config)
+        folder = self.config.work / f"detections-{sources_of(files, settings, self.config.layer)['key']}"
+        done = ingest(files, folder, settings, self.config.layer)
+        read = sum(done.read.values())
+        self._say(f"{folder}: {len(done.fires)} fires of {read} detections, {done.in_fires} of them in fires")
+        return folder, done
 
     def synthetic(self, *, geotiff: bool = False) -> Path:
         """The folder of the configured synthetic fires."""
@@ -56,23 +82,35 @@ class StudyData:
 
     @property
     def folds(self) -> tuple[Fold, ...]:
-        """Of the split."""
-        return SPLITS[self.config.split]
+        """Of the split; with `year: none` those that hold nothing out."""
+        folds = SPLITS[self.config.split]
+        return operational_folds(folds) if self.holds_nothing_out else folds
+
+    @property
+    def holds_nothing_out(self) -> bool:
+        """Whether the study is for operations: no year is tested on."""
+        return self.config.year == "none"
 
     @property
     def test_years(self) -> list[int]:
         """The years that are tested on: all, or those of the folds that test on the named one."""
         year = self.config.year
+        if self.holds_nothing_out:
+            raise ConfigError("year: none holds no year out, so that there is nothing to test on; name one, or all")
+        if self.config.split == "fires" and year == Config.year:
+            year = GROUPS[-1]  # the default is a year, and groups of fires have none
         return list(years_of(self.folds if year == "all" else fair_folds(int(year), self.folds)))
 
     @property
     def ensemble_years(self) -> list[int]:
         """One test year for each ensemble: years that a fold tests on together have the same members and student."""
+        if self.holds_nothing_out:
+            return [NO_YEAR]
         return sorted({self.member_folds(year)[0].test[0] for year in self.test_years})
 
     def member_folds(self, year: int) -> list[Fold]:
         """The fold of each member of a test year's ensemble: the fair ones in order, again and again."""
-        folds = fair_folds(year, self.folds)
+        folds = self.folds if year == NO_YEAR else fair_folds(year, self.folds)
         return [folds[k % len(folds)] for k in range(self.config.members)]
 
     def open(self, years: Sequence[int], *, whole: bool = False) -> Dataset:
@@ -85,8 +123,14 @@ class StudyData:
         return _joined([opened[year] for year in wanted])
 
     def _open(self, years: list[int], crop: int | None) -> dict[int, Dataset]:
-        how = {"features": self.features, "crop": crop, "cache": self.work.surveys, "workers": self.config.workers}
-        return _by_year(open_dataset(self.root, years, **how), years)  # type: ignore[arg-type]  # of each its own kind
+        config, cache = self.config, self.work.surveys
+        if config.split == "fires":
+            groups = open_fire_split(
+                self.root, features=self.features, crop=crop, cache=cache, workers=config.workers, seed=config.seed
+            )
+            return _by_year(groups, GROUPS)
+        dataset = open_dataset(self.root, years, features=self.features, crop=crop, cache=cache, workers=config.workers)
+        return _by_year(dataset, years)
 
     def central_samples(self, years: Sequence[int]) -> Samples:
         """Central crops of `years`, the same labels for every backbone; members standardise them themselves."""

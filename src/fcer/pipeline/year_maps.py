@@ -13,7 +13,7 @@ from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.parallel import map_tasks
 from fcer.runtime.steps import Step
 from fcer.training import put_on, with_threads_of_here
-from fcer.uncertainty.methods import Predictors, pass_counts, write_method_maps
+from fcer.uncertainty import Predictors, pass_counts, write_method_maps
 
 __all__ = ["YearMaps", "YearToPredict", "plan_year", "predict_years"]
 

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import mlflow
-import yaml
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
+from fcer.config.bounded import read_yaml
 from fcer.errors import ConfigError
 from fcer.models.student_files import backbone_file, head_file, read_head_info
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
@@ -104,9 +104,9 @@ def _downloaded(uri: str, into: Path) -> Path:
 def _student_path(uri: str, mlmodel: Path) -> PurePosixPath:
     """Where in the model the student's folder lies."""
     try:
-        said = yaml.safe_load(mlmodel.read_text(encoding="utf-8"))
+        said = read_yaml(mlmodel)
         path = PurePosixPath(said["flavors"]["python_function"]["artifacts"]["student"]["path"])
-    except (KeyError, TypeError, UnicodeDecodeError, yaml.YAMLError):
+    except (ConfigError, KeyError, TypeError):
         raise ConfigError(f"model: {uri} is no student of fcer; give {_FORMS}") from None
     if path.is_absolute() or ".." in path.parts:
         raise ConfigError(f"model: {uri} says that its weights lie outside of it, at {path}; register it again")

@@ -12,7 +12,6 @@ from fcer.config.settings import fields
 from fcer.errors import FcerError, FcerWarning
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog
-from fcer.pipeline.settings import head_settings
 from fcer.pipeline.students import distil_student, epoch_rows
 from fcer.pipeline.study import Study
 from fcer.runtime.files import atomic_path
@@ -33,10 +32,11 @@ from fcer.search.study import (
     progress_of,
 )
 from fcer.search.worker import Begun, Ended, Job
-from fcer.training.anchor_region import gather_region
 from fcer.training.distillation import settle_anchor
 from fcer.training.feature_cache import FeatureCache, cache_features
+from fcer.training.head_settings import HeadSettings
 from fcer.training.threads import torch_threads
+from fcer.training.validation_region import gather_region
 
 __all__ = ["HeadSearch"]
 
@@ -98,7 +98,7 @@ class HeadSearch:
     def _fixed_head(self) -> str:
         """The settings of the head that are not searched."""
         searched = {dimension.name.partition(".")[0] for dimension in self.space.dimensions}
-        settings = asdict(head_settings(self.config)).items()
+        settings = asdict(HeadSettings.of(self.config)).items()
         return json.dumps({name: value for name, value in settings if f"head_{name}" not in searched})
 
     def _run_trials(self, prepared: _Prepared) -> None:
@@ -138,7 +138,7 @@ class HeadSearch:
             objective=config.objective,
             cache=prepared.cached.folder.resolve(),
             anchor_px=prepared.anchor_px,
-            head=asdict(head_settings(config)),
+            head=asdict(HeadSettings.of(config)),
             seed=config.seed,
             session=begin_session(self.trials, self.store),
         )

@@ -1,15 +1,14 @@
 """Where a study's trials are kept, by URL, and a lock that all processes of a study share, wherever they run."""
 
-import fcntl
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import optuna
 import sqlalchemy
+from filelock import FileLock
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -101,8 +100,7 @@ def _open_database(store: TrialStore) -> BaseStorage:
 def locked(store: TrialStore, purpose: str, study: str = "") -> Iterator[None]:
     """Let one process at a time do this; a process that is killed lets go. On a server each study has its own lock."""
     if store.file is not None:
-        with Path(f"{store.file}.{purpose}.lock").open("a") as file:
-            _lock(file)
+        with FileLock(f"{store.file}.{purpose}.lock"):
             yield
         return
     engine = sqlalchemy.create_engine(store.url, poolclass=sqlalchemy.NullPool)
@@ -117,21 +115,13 @@ class _KernelLock(JournalFileOpenLock):
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self._path = Path(f"{file}.lock")
-        self._held: IO[str] | None = None
+        self._lock = FileLock(f"{file}.lock")
 
     def acquire(self) -> bool:
         """Wait for the lock."""
-        file = self._path.open("a")
-        _lock(file)
-        self._held = file  # known to its holder alone: another thread may be waiting for its own
+        self._lock.acquire()
         return True
 
     def release(self) -> None:
         """Let go."""
-        if self._held is not None:
-            self._held.close()
-
-
-def _lock(file: IO[str]) -> None:
-    fcntl.flock(file, fcntl.LOCK_EX)
+        self._lock.release()

@@ -24,9 +24,9 @@ from fcer.search.scores import HeadTrials, Scores
 from fcer.search.space import Space
 from fcer.search.storage import TrialStore, open_storage
 from fcer.search.study import FAILURE, OBJECTIVES, PAPER, RETRY_OF, SCORES
+from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import open_cache
 from fcer.training.head_settings import HeadSettings
-from fcer.training.progress import EpochRecord
 
 __all__ = ["Begun", "Ended", "Job", "work"]
 

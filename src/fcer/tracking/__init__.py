@@ -1,9 +1,9 @@
 """Runs in MLflow. Only this package imports mlflow; computing never waits for it or depends on it."""
 
+from fcer.tracking.evaluation_runs import log_results
 from fcer.tracking.fetch import fetch_results, has_finished_run
 from fcer.tracking.live import count
 from fcer.tracking.replay import find_journals, log_later
-from fcer.tracking.results import log_results
 from fcer.tracking.runs import TrackedRun, tracked_run
 
 __all__ = [

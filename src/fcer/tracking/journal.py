@@ -8,6 +8,7 @@ import json
 import os
 import re
 import secrets
+import threading
 import time
 import warnings
 from collections.abc import Mapping
@@ -49,7 +50,10 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """A journal to write to. What it holds in memory is what MLflow does not have yet."""
+    """A journal to write to. What it holds in memory is what MLflow does not have yet.
+
+    One thread may add entries while another marks them as sent.
+    """
 
     def __init__(self, folder: Path, uri: str) -> None:
         self.folder = folder
@@ -65,6 +69,7 @@ class Journal:
         """Names of the runs that have begun and not ended."""
         self.names: dict[str, str] = {}
         self._last = 0
+        self._lock = threading.Lock()
         self._whole: int | None = None
         """How many bytes are whole lines, where a kill cut the last one short."""
 
@@ -98,17 +103,20 @@ class Journal:
 
     def add(self, run: str | None, op: str, data: Mapping[str, Any], at: int | None = None) -> Entry:
         """Write an entry; without a run it is the start of a new one."""
-        n = self._last + 1
-        entry = Entry(n, run or str(n), op, at or int(time.time() * 1000), dict(data))
-        self._write(entry.to_line())
-        self._take(entry)
-        return entry
+        with self._lock:
+            n = self._last + 1
+            entry = Entry(n, run or str(n), op, at or int(time.time() * 1000), dict(data))
+            self._write(entry.to_line())
+            self._take(entry)
+            return entry
 
-    def mark_sent(self, entry: Entry) -> None:
-        """Note that MLflow has an entry, and for a start which run it became."""
-        run_id = self.run_ids[entry.run] if entry.op == "start" else None
-        self._write(json.dumps({"sent": entry.n} | ({"run_id": run_id} if run_id else {})) + "\n")
-        del self.pending[entry.n]
+    def mark_sent(self, entry: Entry, run_id: str | None = None) -> None:
+        """Note that MLflow has an entry; for a start, `run_id` is the run that it became."""
+        with self._lock:
+            self._write(json.dumps({"sent": entry.n} | ({"run_id": run_id} if run_id else {})) + "\n")
+            if run_id:
+                self.run_ids[entry.run] = run_id
+            del self.pending[entry.n]
 
     def send_anew(self, run: str) -> None:
         """Note that the server of now has never heard of a run: all of it is pending again."""
@@ -132,7 +140,8 @@ class Journal:
 
     def portable(self, run_id: str) -> str:
         """The `reference` of the run with this id if it is one of the journal's; any other id as it is."""
-        return next((self.reference(run) for run, known in self.run_ids.items() if known == run_id), run_id)
+        with self._lock:
+            return next((self.reference(run) for run, known in self.run_ids.items() if known == run_id), run_id)
 
     def _write(self, line: str) -> None:
         # Opened for each line: a few microseconds, and no handle that forked workers would share

@@ -4,13 +4,14 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fcer
 from fcer.errors import FcerError
+from fcer.tracking.fetch import has_finished_run
 from fcer.tracking.journal import Journal
 from fcer.tracking.live import LiveLog
 from fcer.tracking.provenance import code_version, environment, source_tags
@@ -18,6 +19,9 @@ from fcer.tracking.replay import end_killed_runs
 from fcer.tracking.sender import RefusedError, UnreachableError, file_state
 from fcer.tracking.server import EXPERIMENT, prepare_client, tracking_uri
 from fcer.tracking.system_metrics import system_metrics
+
+if TYPE_CHECKING:
+    from fcer.evaluation.results import Results
 
 __all__ = ["TrackedRun", "tracked_run"]
 
@@ -82,21 +86,23 @@ class TrackedRun:
         """Log the student in `folder` as a model, with the metrics that speak for it."""
         self._add("model", {"folder": str(folder.resolve()), "metrics": {k: float(v) for k, v in metrics.items()}})
 
-    def results(self, results: Any, folder: Path, *, passes: Mapping[str, int]) -> None:
+    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
         """Log an evaluation, whose files lie in `folder`."""
-        from fcer.tracking.results import log_results
+        from fcer.tracking.evaluation_runs import log_results  # it has runs of its own below this one
 
         log_results(self, results, folder, passes=passes)
 
-    def child(self, name: str, settings: Mapping[str, Any]) -> Any:
-        """A run below this one."""
-        return tracked_run(name, settings=settings, parent=self)
+    @contextmanager
+    def child(self, name: str, settings: Mapping[str, Any]) -> Iterator["TrackedRun"]:
+        """A run nested below this one, which ends with the block; it shares this one's journal."""
+        entry = self._log.add(None, "start", _start(name, parent=self.reference))
+        with _ended(TrackedRun(self._log, entry.run)) as run:
+            _describe(run, name, settings)
+            yield run
 
     def knows(self, tag: str, value: str) -> bool:
-        """Whether some finished run carries this tag."""
-        from fcer.tracking.fetch import has_finished_run
-
-        return has_finished_run(tag, value)
+        """Whether some finished run of the store carries this tag; a store that does not answer has none."""
+        return not self._log.is_lost and has_finished_run(tag, value)
 
     def _add(self, op: str, data: Mapping[str, Any]) -> None:
         self._log.add(self._key, op, data)
@@ -108,37 +114,29 @@ def tracked_run(
     *,
     settings: Mapping[str, Any],
     config: str = "",
-    parent: TrackedRun | str | None = None,
+    parent: TrackedRun | None = None,
     work: Path = Path("work"),
     attach: str | None = None,
 ) -> Iterator[TrackedRun]:
-    """A run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
+    """A command's run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
-    Nested below `parent` where one is given: a run of this process, or the id of one of another process. All that
-    is logged is first written to a journal below `work`, which a run shares with its parent of the same process.
-    Only a run without a parent keeps the whole `config` and the environment, and watches the machine. With `attach`,
-    the id of an earlier run, that one goes on, unless `mlflow run` has started one.
+    All that is logged is first written to a journal below `work`. The run keeps the whole `config` and the
+    environment, and watches the machine. With a `parent`, it is that run's `child` instead. With `attach`, the id of an
+    earlier run, that one goes on, unless `mlflow run` has started one.
     """
-    if isinstance(parent, TrackedRun):
-        entry = parent._log.add(None, "start", _start(name, parent=parent.reference))
-        with _ended(TrackedRun(parent._log, entry.run)) as run:
-            _describe(run, name, settings)
+    if parent is not None:
+        with parent.child(name, settings) as run:
             yield run
         return
     prepare_client()
-    if parent is None:
-        run = _first_run(name, work / "runs", attach)
+    run = _first_run(name, work / "runs", attach)
+    with _sent(run._log), _ended(run):
         end_killed_runs(work / "runs")
-    else:
-        log = LiveLog(Journal.create(work / "runs", name, tracking_uri()))
-        run = TrackedRun(log, log.add(None, "start", _start(name, parent=parent)).run)
-    with _sent(run._log, strict=parent is None), _ended(run), ExitStack() as stack:
         _describe(run, name, settings)
-        if parent is None:
-            run.text(config, "config.yaml")
-            run.text(json.dumps(environment(), indent=1), "environment.json")
-            stack.enter_context(system_metrics(run.metrics))
-        yield run
+        run.text(config, "config.yaml")
+        run.text(json.dumps(environment(), indent=1), "environment.json")
+        with system_metrics(run.metrics):
+            yield run
 
 
 def _start(name: str, *, attach: str | None = None, parent: str | None = None) -> dict[str, Any]:
@@ -184,11 +182,11 @@ def _ended(run: TrackedRun) -> Iterator[TrackedRun]:
 
 
 @contextmanager
-def _sent(log: LiveLog, *, strict: bool) -> Iterator[None]:
+def _sent(log: LiveLog) -> Iterator[None]:
     """Send what is left at the end of the block; a failure of the block itself is never hidden by one of MLflow."""
     try:
         yield
     except BaseException:
         log.close(strict=False)
         raise
-    log.close(strict=strict)
+    log.close(strict=True)

@@ -57,14 +57,15 @@ class Sender:
 
     def send(self, entry: Entry, *, again: bool = False) -> None:
         """Log one entry; `again` says that it may have been tried before."""
+        started = None
         with _told_apart():
             if entry.op == "start":
-                self._journal.run_ids[entry.run] = self._start(entry, again)
+                started = self._start(entry, again)
             elif entry.run in self._journal.run_ids:
                 self._log(self._journal.run_ids[entry.run], entry)
             else:
                 raise RefusedError("its run could not be started")
-        self._journal.mark_sent(entry)
+        self._journal.mark_sent(entry, started)
 
     def knows(self, run_id: str) -> bool:
         """Whether the server has this run."""

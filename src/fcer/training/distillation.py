@@ -4,9 +4,7 @@ The folder is named by everything that decides the student. One that is there is
 killed is finished, and ends with the weights that it would have had.
 """
 
-import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,17 +19,16 @@ from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.student import UncertaintyHead
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
-from fcer.training.anchor_region import FireInterval, auroc_interval, gather_region, mean_asd
+from fcer.runtime.steps import Step
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import fit_jointly
-from fcer.training.progress import EpochRecord, best_epoch
 from fcer.training.settings import MemberSettings
+from fcer.training.validation_region import FireInterval, auroc_interval, gather_region, mean_asd
 
 __all__ = ["Distilled", "distil", "settle_anchor"]
-
-OnEpoch = Callable[[EpochRecord], None]
 
 _SCHEMA = 2
 """Part of every key: raise it when the same inputs would give other weights, or a header that says other things."""
@@ -74,7 +71,7 @@ def distil(
     cached = cache_features(teaching, cache) if anchor == "auto" else None
     anchor_px = settle_anchor(anchor, cached)
     key = _key(teaching, settings, anchor_px, joint)
-    years = "-".join(map(str, teaching.backbone.fold.test))
+    years = "-".join(map(str, teaching.backbone.fold.test)) or "all"
     folder = students / f"{teaching.backbone.backbone.spec.arch}-{years}-{key[:12]}"
     if head_file(folder).exists():
         return Distilled(folder, read_head_info(folder), read_history(folder), fitted=False)
@@ -115,13 +112,12 @@ def read_history(folder: Path) -> list[EpochRecord]:
 
 def _key(teaching: Teaching, settings: HeadSettings, anchor_px: float, joint: MemberSettings | None) -> str:
     decided_by = {
-        "schema": _SCHEMA,
         "cache": cache_key(teaching),
         "head": asdict(settings),
         "anchor_px": anchor_px,
         "joint": None if joint is None else joint.deciding(),
     }
-    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+    return Step(_SCHEMA, decided_by).key
 
 
 def _fire_of_samples(samples: Samples) -> IntArray:

@@ -9,7 +9,6 @@ Shape suffixes: B samples, T days, C channels, P pixels of an image.
 import copy
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,23 +23,23 @@ from fcer.data.samples import Samples
 from fcer.errors import FcerError
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
+from fcer.models.device import choose_device
 from fcer.models.inference import fast
 from fcer.models.student import Student, UncertaintyHead
-from fcer.training.anchor_region import RankedPixels
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
-from fcer.training.distributed import World, choose_device
+from fcer.training.distributed import World
+from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
+from fcer.training.epochs import EpochRecord, OnEpoch
 from fcer.training.feature_cache import FeatureCache, Teaching
 from fcer.training.head import make_head
 from fcer.training.head_losses import LOSSES
 from fcer.training.head_settings import HeadSettings
 from fcer.training.learner import adamw, fire_loss
-from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
-from fcer.training.resume import read_resume, write_resume
+from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings
+from fcer.training.validation_region import RankedPixels
 
 __all__ = ["FittedJointly", "fit_jointly"]
-
-OnEpoch = Callable[[EpochRecord], None]
 
 
 class FittedJointly(NamedTuple):
@@ -100,7 +99,16 @@ def fit_jointly(
     head, _ = make_head(cached.training.features, head_settings)
     with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
         student = Student(backbone.requires_grad_(True), head).to(joint.device)
-        records, best = _run_epochs(joint, student, resume, on_epoch)
+        optimizer = adamw(student, settings)
+        with tqdm(total=settings.epochs, desc="fit student", unit="epoch", disable=None, leave=False) as bar:
+            records, best = run_epochs(
+                ModelLearner("student", student, optimizer),
+                lambda done: _epoch(joint, student, optimizer, done, bar),
+                epochs=settings.epochs,
+                patience=settings.patience,
+                resume=resume,
+                on_epoch=on_epoch,
+            )
         student.load_state_dict(best)
         _, near_fire = _validate(joint, student)
     return FittedJointly(student.backbone.cpu().eval(), info, student.head.cpu().eval(), records, near_fire)
@@ -120,7 +128,7 @@ def _prepare(
         settings,
         teaching.backbone.fold.number,
         teaching.views,
-        choose_device(settings.device, World()),
+        choose_device(settings.device),
         training,
         validation,
         prepare(cached.training.targets(head_settings.target)),
@@ -129,41 +137,12 @@ def _prepare(
     )
 
 
-def _run_epochs(
-    joint: _Joint, student: Student, resume: tuple[Path, str], on_epoch: OnEpoch | None
-) -> tuple[list[EpochRecord], dict[str, Tensor]]:
-    settings = joint.settings
-    optimizer = adamw(student, settings)
-    records: list[EpochRecord] = []
-    best: dict[str, Tensor] = {}
-    if done := read_resume(*resume):
-        student.load_state_dict(done.learner["student"])
-        optimizer.load_state_dict(done.learner["optimizer"])
-        records, best = done.records, done.best
-        for record in records if on_epoch else ():
-            on_epoch(record)  # type: ignore[misc]  # there is one
-    with _bar(settings, len(records)) as bar:
-        while len(records) < settings.epochs and not stalled(records, settings.patience):
-            record = _epoch(joint, student, optimizer, records)
-            records.append(record)
-            if best_epoch(records) == record.epoch:
-                best = {name: value.cpu().clone() for name, value in student.state_dict().items()}
-            state = {"student": student.state_dict(), "optimizer": optimizer.state_dict()}
-            write_resume(*resume, records, state, best)
-            if on_epoch:
-                on_epoch(record)
-            bar.update()
-            bar.set_postfix(loss=f"{record.train_loss:.4f}", AUROC=f"{record.score:.4f}")
-    return records, best
-
-
 def _epoch(
-    joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, records: list[EpochRecord]
+    joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, records: list[EpochRecord], bar: "tqdm[Any]"
 ) -> EpochRecord:
     started = time.perf_counter()
-    epoch, lr = len(records) + 1, learning_rate(joint.settings, records)
-    for group in optimizer.param_groups:
-        group["lr"] = lr
+    epoch, lr = len(records) + 1, member_learning_rate(joint.settings, records)
+    set_learning_rate(optimizer, lr)
     train_loss = _train_epoch(joint, student, optimizer, epoch)
     val_loss, near_fire = _validate(joint, student)
     score = near_fire.auroc()
@@ -177,6 +156,8 @@ def _epoch(
             f"student: in epoch {epoch} the backbone makes no error near fire on the validation years, or nothing "
             "else, so that AUROC is undefined; start again with a lower --member-lr, or another --anchor"
         )
+    bar.update(epoch - bar.n)
+    bar.set_postfix(loss=f"{train_loss:.4f}", AUROC=f"{score:.4f}")
     return EpochRecord(epoch, train_loss, val_loss, score, lr, time.perf_counter() - started)
 
 
@@ -219,7 +200,3 @@ def _validate(joint: _Joint, student: Student) -> tuple[float, RankedPixels]:
         uncertainties.append(uncertainty_BP.sigmoid().numpy()[near])
     sample_P = np.nonzero(joint.near_fire)[0]
     return total / len(samples), RankedPixels(np.concatenate(errors), np.concatenate(uncertainties), sample_P)
-
-
-def _bar(settings: MemberSettings, epochs_done: int) -> "tqdm[Any]":
-    return tqdm(total=settings.epochs, initial=epochs_done, desc="fit student", unit="epoch", disable=None, leave=False)

@@ -1,14 +1,18 @@
 """The baseline that every model must beat: tomorrow burns what burns today."""
 
-import copy
-
 import numpy as np
+from numpy.typing import NDArray
 
 from fcer.core.segmentation import average_precision_score
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.samples import Samples
 
-__all__ = ["persistence_ap"]
+__all__ = ["burning_today", "persistence_ap"]
+
+
+def burning_today(days: NDArray[np.float32], samples: Samples) -> NDArray[np.bool_]:
+    """Where fire burns on the last of a sample's raw days (days, channels, rows, columns), as `samples` reads them."""
+    return np.asarray(days[-1, samples.channels.index(ACTIVE_FIRE)] > 0)
 
 
 def persistence_ap(samples: Samples) -> float:
@@ -16,11 +20,8 @@ def persistence_ap(samples: Samples) -> float:
 
     NaN with a warning where no day after holds fire.
     """
-    fires = copy.copy(samples)
-    fires.channels = [ACTIVE_FIRE]  # all that is needed of a day
-    burning, burnt = [np.empty(0, np.uint8)], [np.empty(0, np.uint8)]
-    for index in range(len(fires)):
-        days, tomorrow = fires.raw(index)
-        burning.append((days[-1, 0] > 0).ravel().astype(np.uint8))
+    burning, burnt = [np.empty(0, np.bool_)], [np.empty(0, np.uint8)]
+    for days, tomorrow in map(samples.raw, range(len(samples))):
+        burning.append(burning_today(days, samples).ravel())
         burnt.append(tomorrow.ravel())
     return average_precision_score(np.concatenate(burnt), np.concatenate(burning))

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
+from fcer.data.catalog import open_catalog
 from fcer.data.fire import EVERYWHERE, Fire
 from fcer.data.samples import Samples
 from fcer.errors import UndefinedMetricWarning
-from fcer.training import persistence_ap
-from training_cases import FEATURES, FOLD
+from fcer.models.persistence_baseline import persistence_ap
+
+FEATURES = (3, 38, 39)
 
 
 class DrawnFire(Fire):
@@ -31,8 +33,8 @@ def samples(*fires, days=1, **options) -> Samples:
 
 
 @pytest.mark.parametrize("days", [1, 5])
-def test_it_is_the_average_precision_of_the_last_day_over_all_pixels(tiny, days):
-    some = Samples(tiny.fires(FOLD.test), days=days, features=FEATURES, crop=32, leading=5)
+def test_it_is_the_average_precision_of_the_last_day_over_all_pixels(small_fires, days):
+    some = Samples(open_catalog(small_fires, [2018]).fires, days=days, features=FEATURES, crop=32, leading=5)
     today, tomorrow = [], []
     for index in range(len(some)):
         fire, first = some.locate(index)
@@ -70,8 +72,8 @@ def test_no_fire_on_the_day_after_is_undefined(fires):
         assert math.isnan(persistence_ap(samples(*fires)))
 
 
-def test_the_samples_stay_as_they_are(tiny):
-    some = Samples(tiny.fires(FOLD.test), days=1, features=FEATURES, crop=32)
+def test_the_samples_stay_as_they_are(small_fires):
+    some = Samples(open_catalog(small_fires, [2018]).fires, days=1, features=FEATURES, crop=32)
     channels = list(some.channels)
     persistence_ap(some)
     assert some.channels == channels

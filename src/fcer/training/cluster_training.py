@@ -11,7 +11,7 @@ from fcer.training.member import MemberResult, train_member
 from fcer.training.settings import MemberSettings
 from fcer.training.threads import with_threads_of_here
 
-__all__ = ["MemberToTrain", "train_apart"]
+__all__ = ["MemberToTrain", "train_on_cluster"]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class MemberToTrain:
         return str(self.path)
 
 
-def train_apart(members: Sequence[MemberToTrain]) -> Iterator[tuple[Path, MemberResult]]:
+def train_on_cluster(members: Sequence[MemberToTrain]) -> Iterator[tuple[Path, MemberResult]]:
     """What became of each, by its checkpoint, as it is done."""
     gpu = any(member.settings.device == "cuda" for member in members)
     done = map_tasks(with_threads_of_here(_train), members, workers=1, label="train", unit="member", gpu=gpu)

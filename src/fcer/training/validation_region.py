@@ -14,12 +14,13 @@ from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.bootstrap import bootstrap_ranking, draw_fires, percentile_interval
 from fcer.core.ranking import auroc, rank_counts
 from fcer.core.regions import fire_region
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.surface import surface_losses
 from fcer.errors import ConfigError, DataError
 from fcer.models.student import UncertaintyHead
-from fcer.training.cached import CachedSplit
+from fcer.training.feature_shards import CachedSplit
 
-__all__ = ["AnchorRegion", "FireInterval", "RankedPixels", "auroc_interval", "gather_region", "mean_asd"]
+__all__ = ["FireInterval", "RankedPixels", "ValidationRegion", "auroc_interval", "gather_region", "mean_asd"]
 
 _DRAWS = 1000
 
@@ -47,7 +48,7 @@ class FireInterval(NamedTuple):
     """How many it is drawn from; one alone says nothing of others, and both ends are its AUROC."""
 
 
-class AnchorRegion(NamedTuple):
+class ValidationRegion(NamedTuple):
     """Every pixel at most the anchor from fire, of all images with fire."""
 
     inputs_FP: Tensor
@@ -73,7 +74,7 @@ class AnchorRegion(NamedTuple):
         return uncertainty_P
 
 
-def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:
+def gather_region(split: CachedSplit, anchor_px: float) -> ValidationRegion:
     """The region of a cached split; refused where the backbone makes no error in it, or nothing else."""
     inputs, errors, samples = [], [], []
     start = 0
@@ -96,7 +97,7 @@ def gather_region(split: CachedSplit, anchor_px: float) -> AnchorRegion:
             f"validation years: the backbone makes {found} within {anchor_px:g} px of fire, so that the AUROC that "
             "chooses the epoch is undefined; add fires of these years, or choose another --anchor or --crop"
         )
-    return AnchorRegion(torch.cat(inputs, dim=1), error_P, np.concatenate(samples))
+    return ValidationRegion(torch.cat(inputs, dim=1), error_P, np.concatenate(samples))
 
 
 def auroc_interval(ranked: RankedPixels, fire_N: IntArray, seed: int) -> FireInterval:
@@ -112,7 +113,7 @@ def mean_asd(split: CachedSplit) -> float:
     distances = []
     for block in split.blocks():
         shape = (-1, split.side, split.side)
-        predicted = block.passes_BKP.float().mean(1) > 0.5
+        predicted = block.passes_BKP.float().mean(1) > FIRE_THRESHOLD
         fire = block.y_BP.bool()
         distances.append(surface_losses(predicted.reshape(shape).numpy(), fire.reshape(shape).numpy()).asd)
     defined = np.concatenate(distances)

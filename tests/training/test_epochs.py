@@ -6,7 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
+from fcer.training.epochs import EpochRecord, best_epoch, stalled
+from fcer.training.schedules import member_learning_rate
 from training_cases import QUICK
 
 aps = st.lists(st.sampled_from([0.1, 0.2, 0.3, 0.4]), min_size=1, max_size=30)
@@ -50,7 +51,7 @@ def test_plateau_is_what_torch_would_do(val_aps, patience):
         sgd, mode="max", factor=0.5, patience=wait - 1, threshold=0, threshold_mode="abs", eps=0
     )
     for k, ap in enumerate(val_aps):
-        assert learning_rate(how, epochs(val_aps[:k])) == sgd.param_groups[0]["lr"]
+        assert member_learning_rate(how, epochs(val_aps[:k])) == sgd.param_groups[0]["lr"]
         torch_schedule.step(ap)
 
 
@@ -59,6 +60,6 @@ def test_cosine_is_what_torch_would_do():
     sgd = optimizer()
     torch_schedule = torch.optim.lr_scheduler.CosineAnnealingLR(sgd, T_max=7)
     for k in range(7):
-        assert math.isclose(learning_rate(how, epochs([0.1] * k)), sgd.param_groups[0]["lr"], rel_tol=1e-9)
+        assert math.isclose(member_learning_rate(how, epochs([0.1] * k)), sgd.param_groups[0]["lr"], rel_tol=1e-9)
         sgd.step()
         torch_schedule.step()

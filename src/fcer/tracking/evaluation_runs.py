@@ -9,7 +9,7 @@ import pandas as pd
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
-from fcer.tracking.runs import TrackedRun, tracked_run
+from fcer.tracking.runs import TrackedRun
 
 __all__ = ["log_results"]
 
@@ -48,7 +48,7 @@ def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
 
 
 def _log_method(tracked: TrackedRun, name: str, settings: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
-    with tracked_run(name, settings=settings, parent=tracked) as run:
+    with tracked.child(name, settings) as run:
         run.tags({"fcer.command": "evaluate", "fcer.method": settings["method"]})
         run.curves([*_curves(tables["sweep"]), *_scalars(tables)])
 
