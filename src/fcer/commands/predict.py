@@ -2,18 +2,22 @@
 
 import sys
 import time
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fcer.commands.tracked import command_run
 from fcer.config import Config, Resolved
-from fcer.core.regions import radius_in_pixels
-from fcer.data.catalog import open_fires
+from fcer.data.catalog import Catalog, open_fires
+from fcer.data.detections.suffixes import is_detections
 from fcer.data.geotiff import import_rasterio
 from fcer.deploy.fires import map_targets, predict_fires, rows_as_csv
 from fcer.deploy.map_files import MapFiles
-from fcer.errors import ConfigError, FcerError
+from fcer.deploy.outlines import write_geojson
+from fcer.errors import ConfigError, FcerError, FcerWarning
+from fcer.models.calibration_files import load_calibration
 from fcer.models.device import choose_device
 from fcer.models.student_files import load_student
 from fcer.pipeline.run_log import RunLog
@@ -30,7 +34,7 @@ def run(resolved: Resolved) -> None:
     out = config.out or Work(config.work).predictions
     import_rasterio()  # maps cannot be written without it: better said now than fire by fire
     with command_run("predict", resolved) as log:
-        catalog = open_fires(config.input or _synthetic_fires(config))
+        catalog = _fires(config)
         problems = list(catalog.problems)
         targets = map_targets(catalog, out, problems)
         files = _map_files(resolved, log)
@@ -45,15 +49,28 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"{catalog.root}: no fire of it could be predicted; see the lines above")
         log.metrics({"predict/seconds_per_fire": (time.perf_counter() - begun) / len(rows)})
         log.text(rows_as_csv(rows), "predictions.csv")
+        if len(rows) > 1 and files.features:
+            write_geojson(out / "all_fires.geojson", files.features)
+            log.file(out / "all_fires.geojson")
         for row in rows if config.png else ():
             log.file(Path(row["file"]).with_suffix(".png"), "quicklooks")
     _say(config, out, rows, len(problems))
 
 
-def _synthetic_fires(config: Config) -> Path:
+def _fires(config: Config) -> Catalog:
+    """The fires of a file or a folder, those that detections tell of, or synthetic ones."""
+    if config.input is not None and not is_detections(config.input):
+        return open_fires(config.input)
     from fcer.pipeline.study_data import StudyData  # an agency's own fires need no study
 
-    return StudyData(config).synthetic()
+    data = StudyData(config)
+    if config.input is None:
+        return open_fires(data.synthetic())
+    folder, done = data.ingested([config.input])
+    active = {fire.path.resolve() for fire in done.active()}
+    print(f"{len(active)} of them burnt on {done.last_full_day}, the last full day: predicted for the day after")
+    found = open_fires(folder)
+    return replace(found, fires=tuple(fire for fire in found.fires if fire.path.resolve() in active))
 
 
 def _map_files(resolved: Resolved, log: RunLog) -> MapFiles:
@@ -62,22 +79,18 @@ def _map_files(resolved: Resolved, log: RunLog) -> MapFiles:
     with scratch_folder(config.work, "student") as download:
         found = _student(resolved, log, download)
         loaded = load_student(found.folder)
+        calibration = load_calibration(found.folder, loaded.head.key)
+    if calibration is None:
+        sentence = "the student has no calibration: its probabilities are as it says, and no zone is drawn"
+        warnings.warn(f"{sentence}; run fcer calibrate on it", FcerWarning, stacklevel=2)
     loaded.student.to(choose_device(config.device))
     log.tags({f"fcer.model.{key}": value for key, value in found.identity.items()})
     if run_id := found.identity.get("run_id"):
         log.link({"student": run_id})
     else:
         log.link_tagged({"student": ("fcer.student", loaded.head.key)})
-    # A student is watched where it was chosen; the ensemble that `auto` would measure is not at hand
-    own = resolved.origins["anchor"] == "default" or config.anchor == "auto"
     return MapFiles(
-        loaded,
-        found.identity,
-        threshold=_threshold(config),
-        anchor_px=loaded.head.anchor_px if own else radius_in_pixels(config.anchor),
-        watch_quantile=config.watch_quantile,
-        png=config.png,
-        geojson=config.geojson,
+        loaded, found.identity, calibration, threshold=_threshold(config), png=config.png, geojson=config.geojson
     )
 
 

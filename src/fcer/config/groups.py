@@ -9,7 +9,7 @@ from fcer.config.settings import Config, fields
 
 __all__ = ["DETECTIONS", "EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]
 
-EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
+EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "leading", "crop")
 
 MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", "device")
 
@@ -23,12 +23,14 @@ PLACES = ("work", "workers", "cluster")
 """Where the work is done and with how many: no setting of what comes out."""
 
 _BACKBONE = ("normalization", "select_by")
-_EVALUATION = ("test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
+_CALIBRATION = ("miss",)
+_EVALUATION = (*_CALIBRATION, "test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
+_DATA = (*DETECTIONS, *SYNTHETIC, *PLACES)
 
 STEPS: dict[str, tuple[str, ...]] = {
-    "train": (*EXPERIMENT, "fold", *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
-    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *HEAD, *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
-    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *DETECTIONS, *SYNTHETIC, *PLACES),
+    "train": (*EXPERIMENT, "fold", *MEMBER, *_DATA),
+    "distill": (*EXPERIMENT, *_BACKBONE, "anchor", *_CALIBRATION, *HEAD, *MEMBER, *_DATA),
+    "evaluate": (*_EVALUATION, *EXPERIMENT, *_BACKBONE, *HEAD, *MEMBER, *_DATA),
 }
 """What decides members, a student, and an evaluation of all of it."""
 

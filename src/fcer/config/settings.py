@@ -102,6 +102,9 @@ class Config:
         high=39,
         check=checks.features,
     )
+    leading: int = option(
+        5, "days that precede a test label even where a model reads fewer, so that t=1 and t=5 see the same", low=1
+    )
     crop: int = option(128, "side of the central crop in px, a multiple of 32", low=32, check=checks.crop)
 
     # Evaluation
@@ -178,11 +181,8 @@ class Config:
         None,
         "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
     )
-    watch_quantile: float = option(
-        0.9, "quantile of the uncertainty near the predicted edge above which a pixel is watched", low=0, high=1
-    )
     png: bool = option(False, "write a quick-look with a scale bar beside each map")
-    geojson: bool = option(False, "write the predicted perimeter and the watch zone beside each map")
+    geojson: bool = option(False, "write perimeter, zones and contours beside each map")
     run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
     )

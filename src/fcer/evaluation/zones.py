@@ -109,8 +109,9 @@ def fit_family(
 ) -> FireZones:
     """A family on the fires of some files that calibrate it: for widened zones, those with no part in choosing κ.
 
-    κ is the one with the smallest zone that misses at most `miss` of some fires set aside for it; the smaller on ties.
-    With fewer than four fires with burnt pixels none can be set aside, and κ is 1.
+    Each κ is judged by its smallest zone that misses at most `miss` of some fires set aside for it; the smallest κ is
+    taken whose area is within one standard error over those fires of the best. With fewer than four fires with burnt
+    pixels none can be set aside, and κ is 1.
     """
     if not maps:
         raise InputError(f"no validation maps of {method} to calibrate zones on; predict its validation fires first")
@@ -126,8 +127,10 @@ def fit_family(
         return middle
     design = np.random.default_rng(0).permutation(usable)[: max(2, round(_DESIGN_SHARE * len(usable)))]
     candidates = [middle if kappa == 1 else measure(ZoneFamily(name, kappa)) for kappa in KAPPAS]
-    areas = [c.area_km2[design, zone_as_if(c.miss[design], miss, np.inf)].mean() for c in candidates]
-    return candidates[int(np.argmin(areas))].take(np.setdiff1d(np.arange(len(middle.fire_id)), design))
+    areas = np.stack([c.area_km2[design, zone_as_if(c.miss[design], miss, np.inf)] for c in candidates])
+    lost = areas - areas[np.argmin(areas.mean(axis=1))]
+    good = lost.mean(axis=1) <= lost.std(axis=1, ddof=1) / np.sqrt(len(design))
+    return candidates[int(np.argmax(good))].take(np.setdiff1d(np.arange(len(middle.fire_id)), design))
 
 
 def fit_rules(fires: FireZones, misses: Sequence[float] = MISSES, group: Sequence[str] | None = None) -> list[ZoneRule]:

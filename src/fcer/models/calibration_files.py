@@ -12,7 +12,7 @@ from fcer.core.zones import FamilyName, ZoneRule
 from fcer.errors import CheckpointError
 from fcer.runtime.files import atomic_path
 
-__all__ = ["Calibration", "calibration_file", "load_calibration", "save_calibration"]
+__all__ = ["Calibration", "calibration_file", "calibration_text", "load_calibration", "save_calibration"]
 
 _MAX_BYTES = 16 << 20
 """Thousands of knots fit many times over."""
@@ -53,8 +53,8 @@ def calibration_file(folder: Path) -> Path:
     return folder / "calibration.json"
 
 
-def save_calibration(folder: Path, calibration: Calibration) -> Path:
-    """Write the calibration into a student's folder, whole or not at all."""
+def calibration_text(calibration: Calibration) -> str:
+    """The calibration as JSON with its checksum."""
     content = {
         "student": calibration.student,
         "recalibration": calibration.recalibration.to_dict(),
@@ -65,10 +65,14 @@ def save_calibration(folder: Path, calibration: Calibration) -> Path:
         "chose_epoch": calibration.chose_epoch,
         "code_version": calibration.code_version,
     }
+    return json.dumps({"calibration": content, "sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
+
+
+def save_calibration(folder: Path, calibration: Calibration) -> Path:
+    """Write the calibration into a student's folder, whole or not at all."""
     path = calibration_file(folder)
     with atomic_path(path) as partial:
-        text = json.dumps({"calibration": content, "sha256": _digest(content)}, indent=1, allow_nan=False)
-        partial.write_text(text + "\n", encoding="utf-8")
+        partial.write_text(calibration_text(calibration), encoding="utf-8")
     return path
 
 

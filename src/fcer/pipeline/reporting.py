@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fcer.config import Config
-from fcer.config.groups import MEMBER, PLACES, STEPS, SYNTHETIC
+from fcer.config.groups import DETECTIONS, MEMBER, PLACES, STEPS, SYNTHETIC
 from fcer.config.settings import fields
 from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
@@ -15,7 +15,7 @@ __all__ = ["is_the_papers", "report_results"]
 
 _PAPER = {"normalization": "backbone", "select_by": "file_ap", "test_image": "crop"}
 """Where the paper's settings differ from the defaults, and what an evaluation must have of them."""
-_FREE = {"data", "checkpoints", "year", "device", "seed", "engine", "methods", "passes", "bootstrap", "radii"}
+_FREE = {"data", "checkpoints", "year", "device", "seed", "engine", "methods", "passes", "bootstrap", "radii", "miss"}
 """Settings that say where and how the work is done, or that no number of the paper's table hangs on."""
 
 
@@ -49,7 +49,7 @@ def report_results(
 
 def is_the_papers(config: Config) -> bool:
     """Whether the paper's own table belongs beside ours: all that its numbers hang on is the paper's."""
-    free = {*_FREE, *PLACES, *SYNTHETIC, *MEMBER}
+    free = {*_FREE, *PLACES, *SYNTHETIC, *DETECTIONS, *MEMBER}
     expected = {key: fields()[key].default for key in STEPS["evaluate"] if key not in free} | _PAPER
     errors_of_the_student = config.reference in (None, "student") and "student" in config.methods
     settled = all(getattr(config, key) == value for key, value in expected.items())

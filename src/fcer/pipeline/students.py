@@ -3,7 +3,9 @@
 from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
+from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import head_file
+from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
@@ -33,6 +35,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             joint=None if config.freeze else MemberSettings.of(config),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
+        calibrate_student(data, distilled.folder, config.miss, say)
         if distilled.fitted or not nested or not log.knows("fcer.student", distilled.info.key):
             _log(run.log, ensemble, teaching, distilled)
     info = distilled.info
@@ -55,6 +58,8 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     log.tags({"fcer.student": info.key, **years})
     log.file(head_file(distilled.folder), "student")
     log.file(distilled.folder / "history.json", "student")
+    if calibration_file(distilled.folder).exists():
+        log.file(calibration_file(distilled.folder), "student")
     log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
 
 

@@ -12,6 +12,7 @@ from fcer.data.folds import Fold
 from fcer.errors import DataError, FcerWarning
 from fcer.evaluation import Results
 from fcer.models.student_files import load_student
+from fcer.pipeline.calibration import write_zones
 from fcer.pipeline.ensembles import YearEnsemble, open_ensemble
 from fcer.pipeline.members import train_members
 from fcer.pipeline.reporting import is_the_papers, report_results
@@ -121,10 +122,10 @@ class Study:
 
     def evaluation(self, out: Path | None = None) -> Results:
         """FCER on the predicted maps of every test year; results in `out`, the maps beside them."""
-        maps = self.maps(out)
-        return score_maps(
-            self.config, maps.files, self._out(out), self.log, passes=maps.passes, anchor_px=maps.anchor_px
-        )
+        where, maps = self._out(out), self.maps(out)
+        results = score_maps(self.config, maps.files, where, self.log, passes=maps.passes, anchor_px=maps.anchor_px)
+        self._zones(maps, where)
+        return results
 
     def report(self, out: Path | None = None, *, provenance: dict[str, str] | None = None) -> Path:
         """The page on the evaluation in `out`, in its folder `report`; the evaluation is made where it is not there."""
@@ -137,6 +138,17 @@ class Study:
         return report_results(
             self.config, [folder], where, self.log, paper=paper, provenance={**data, **(provenance or {})}
         )[-1]
+
+    def _zones(self, maps: YearMaps, out: Path) -> None:
+        """Guaranteed zones on the test years, where there are students that hold a calibration."""
+        if "student" not in maps.passes:
+            return
+        years = self.setup.test_years
+        students = [self.student(year).folder for year in years]
+        table = write_zones(self.setup, students, maps.files, out)
+        if not table.empty:
+            self.log.file(out / "zones.csv", "results")
+            self.log.file(out / "zones_by_fire.csv", "results")
 
     def _out(self, out: Path | None) -> Path:
         return out or self.config.out or self.setup.work.study

@@ -11,7 +11,7 @@ from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.detections import DetectionSettings, Ingested, ingest, sources_of
 from fcer.data.fire_split import open_fire_split
 from fcer.data.folds import GROUPS, NO_YEAR, SPLITS, Fold, fair_folds, operational_folds, years_of
-from fcer.data.samples import TEST_LEADING_DAYS, Samples
+from fcer.data.samples import Samples
 from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.errors import ConfigError
 from fcer.models.backbones import architecture
@@ -147,7 +147,7 @@ class StudyData:
             days=architecture(self.config.arch).days,
             features=self.features,
             crop=crop,
-            leading=TEST_LEADING_DAYS,
+            leading=max(self.config.leading, architecture(self.config.arch).days),
         )
 
 

@@ -105,6 +105,7 @@ def _step(data: StudyData, fingerprint: str, predictors: Predictors, methods: Se
         "backbone": predictors.backbone.digest,
         "student": student and student.head.key,
         "shared": None if shared is None else [list(shared.mean), list(shared.std)],
+        "leading": config.leading,
         "crop": None if config.test_image == "full" else config.crop,
         "methods": list(methods),
         "passes": config.passes,

@@ -33,6 +33,11 @@ class Work:
         return self.root / "students"
 
     @property
+    def calibrations(self) -> Path:
+        """Maps of the fires that calibrated students, a folder each."""
+        return self.root / "calibrations"
+
+    @property
     def runs(self) -> Path:
         """Journals of what was logged, a folder for each command."""
         return self.root / "runs"
