@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help demo study test lint format ui bench docs clean
+.PHONY: help demo study test lint format ui bench docs torture clean
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
@@ -51,6 +51,9 @@ bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in 
 
 docs: $(VENV)/.lock-docs  ## the documentation, as pages in site/ that need no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+torture: $(VENV)/.lock-dev  ## malformed inputs and kills at random moments: tried and held by class, in minutes
+	$(BIN)/python -m tests.torture
 
 clean:  ## remove the environment (data and runs stay)
 	rm -rf $(VENV)

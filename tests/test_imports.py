@@ -11,7 +11,8 @@ SOURCE = Path(__file__).parent.parent / "src" / "fcer"
 LAYERS = [
     {"errors"},
     {"core"},
-    {"runtime", "config"},
+    {"runtime"},
+    {"config"},
     {"data"},
     {"maps"},
     {"evaluation"},

@@ -6,10 +6,10 @@ import yaml
 
 from fcer.config.groups import recorded
 from fcer.config.resolve import Resolved, resolve, to_yaml
-from fcer.config.secrets import masked
 from fcer.config.settings import Config, fields, help_text, option_of
 from fcer.data.channels import feature_indices
 from fcer.errors import ConfigError
+from fcer.runtime.secrets import masked
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 

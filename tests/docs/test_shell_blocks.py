@@ -9,9 +9,7 @@ import pytest
 import yaml
 
 from documentation import ROOT, blocks
-from fcer.cli import _parse, _parser
-from fcer.commands import COMMANDS
-from fcer.config.resolve import resolve
+from fcer.cli import parse, resolved_of
 
 # What is not ours: known by name, and not looked into
 FOREIGN = {"source", "python3.11", "pip", ".venv/bin/pip", "dask", "docker", "cd", "cp", "printf", "curl"}
@@ -29,13 +27,10 @@ LINES = list(_lines())
 
 
 def _check_fcer(words: list[str]) -> None:
-    options = vars(_parse(_parser(), words))
-    name, _, file = options.pop("command"), options.pop("argument", None), options.pop("config")
-    options.pop("debug")
-    if file is not None and file.parts[0] == "work":
-        file = None  # what another command writes first
-    flags = {key: value for key, value in options.items() if value is not None}
-    resolve(file, flags, demo=name in COMMANDS and COMMANDS[name].demo)
+    options = parse(words)
+    if str(options.config).startswith("work/"):
+        options.config = None  # what another command writes first
+    resolved_of(options)
 
 
 def _check_mlflow(words: list[str]) -> None:

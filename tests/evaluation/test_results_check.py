@@ -14,13 +14,11 @@ from hypothesis import strategies as st
 
 from fcer.errors import PredictionsError
 from fcer.evaluation import evaluate
+from fcer.evaluation.comparison import TEST_COLUMNS
 from fcer.evaluation.results import Results, Settings
-from fcer.evaluation.results_check import check_tables, read_json, read_settings, read_table, with_digests
+from fcer.evaluation.results_check import read_settings, read_table, read_tables, read_tests, with_digests
 from fcer.maps.predicted_maps import PredictedMaps
 from fcer.runtime.csv_cells import guarded
-
-TABLES = {"sweep": ("year", "method", "radius_px", "auroc"), "per_image": ("year", "method", "fire_id", "auroc")}
-KNOWN = [*TABLES, "segmentation"]
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +47,9 @@ def stamp(folder: Path, settings: dict) -> None:
 
 def read(folder: Path) -> tuple[Settings, dict[str, pd.DataFrame]]:
     settings = read_settings(folder / "evaluation.json", files(folder), Settings)
-    tables = {name: read_table(folder / f"{name}.csv", TABLES.get(name, ("year", "method"))) for name in KNOWN}
-    check_tables(folder, settings, tables)
-    return settings, tables
+    names = [path.stem for path in files(folder) if path.suffix == ".csv"]
+    tables = read_tables(folder, settings, names)
+    return settings, tables | {"tests": read_tests(folder / "tests.json", settings, TEST_COLUMNS)}
 
 
 def refusal(folder: Path) -> str:
@@ -65,8 +63,8 @@ def refusal(folder: Path) -> str:
 def test_what_was_written_is_read(folder: Path, results: Results):
     settings, tables = read(folder)
     assert settings == results.settings
-    pd.testing.assert_frame_equal(tables["sweep"], results.sweep)
-    assert tables["per_image"]["fire_id"].tolist() == results.per_image["fire_id"].tolist()
+    for name, table in tables.items():
+        pd.testing.assert_frame_equal(table, getattr(results, name))
 
 
 def test_guarded_cells_are_read_as_they_were(folder: Path, results: Results):
@@ -145,14 +143,35 @@ def test_tables_that_cannot_be(folder: Path, results: Results, change: Callable,
     assert refusal(folder) == f"sweep.csv: {problem}"
 
 
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ({}, "is not a list of tests with metric, scope, unit and so on"),
+        ([1], "is not a list of tests with metric, scope, unit and so on"),
+        ([{}], "is not a list of tests with metric, scope, unit and so on"),
+        ({"p": "small"}, 'has "small" for p'),
+        ({"metric": None}, "has null for metric"),
+        ({"n": 10**30}, "counts what cannot be counted"),
+        ({"n": None}, "counts what cannot be counted"),
+        ({"a": "zzz"}, "compares zzz, which is none of the methods in evaluation.json"),
+    ],
+)
+def test_tests_that_cannot_be(folder: Path, results: Results, content: object, problem: str):
+    path = folder / "tests.json"
+    if isinstance(content, dict) and content:
+        first, *rest = json.loads(path.read_text())
+        content = [first | content, *rest]
+    path.write_text(json.dumps(content))
+    stamp(folder, asdict(results.settings))
+    assert refusal(folder) == f"tests.json: {problem}"
+
+
 @hypothesis_settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.one_of(st.binary(max_size=200), st.text("year,method\n\"0;\x00é'", max_size=80).map(str.encode)))
 def test_anything_in_place_of_a_table_is_one_sentence(tmp_path: Path, content: bytes):
     path = tmp_path / "sweep.csv"
     path.write_bytes(content)
     with pytest.raises(PredictionsError):
-        read_table(path, ("year", "method", "radius_px"))
-    try:
-        read_json(path)
-    except PredictionsError as error:
-        assert str(path) in str(error)
+        read_table(path)
+    with pytest.raises(PredictionsError):
+        read_settings(path, [], Settings)

@@ -10,6 +10,7 @@ import yaml
 from fcer.errors import CheckpointError, ConfigError, FcerError
 from fcer.models.student_files import backbone_file, head_file
 from fcer.registry.find_student import CHAMPION_URI, find_student, has_champion
+from fcer.registry.promotion import find_challenger
 from fcer.tracking.student_model import CHAMPION, REGISTERED, log_student
 from vegetation_student import write_vegetation_student
 
@@ -52,6 +53,16 @@ def test_every_name_leads_to_the_same_weights(model: str, registry: tuple[str, P
     assert identity == {**known, "student_key": "key of it", "code_version": "0.0.7"}
     fetched = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert fetched == {"MLmodel", "student/head.safetensors", "student/backbone.safetensors"}, "no code, nothing else"
+
+
+def test_a_run_whose_student_was_registered_before_leads_to_that(
+    registry: tuple[str, Path, str], find, monkeypatch: pytest.MonkeyPatch
+):
+    uri, made, first = registry
+    client = mlflow.MlflowClient(uri, uri)
+    again = client.create_run(client.get_experiment_by_name("students").experiment_id).info.run_id
+    log_student(again, made, {"val_auroc": 0.7})
+    assert find(again)[1]["version"] == "1" and find_challenger(again) == find_challenger(first)
 
 
 def test_a_folder_is_taken_as_it_is(registry: tuple[str, Path, str], find, tmp_path: Path):

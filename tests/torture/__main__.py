@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import redirect_stdout
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
@@ -39,7 +40,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="torture-") as temporary:
         sound, folder = Path(temporary) / "sound", Path(temporary) / "case"
         sound.mkdir()
-        make_sound(sound)
+        with redirect_stdout(None):
+            make_sound(sound)
         if options.case is not None:
             case = make(options.only[0], options.seed, options.case, sound, folder)
             print(case.what, "\n", " ".join(case.arguments))

@@ -84,6 +84,8 @@ def _work(pipe: Connection, name: str, seed: int, numbers: list[int], sound: Pat
     with (folder.parent / "stdout").open("w+b") as out, (folder.parent / "stderr").open("w+b") as err:
         os.dup2(out.fileno(), 1)
         os.dup2(err.fileno(), 2)
+        # whatever Python had in their place, such as a test's capture
+        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
         for number in numbers:
             case = make(name, seed, number, sound, folder)
             for file in (out, err):

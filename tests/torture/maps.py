@@ -77,7 +77,7 @@ def npz(rng: np.random.Generator, _sound: Path, folder: Path) -> Case:
             archive.writestr(str(draw(rng, ["date.npy", "extra_prob.npy"])), content)
         elif kind == "member":
             method = int(draw(rng, [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, zipfile.ZIP_DEFLATED]))
-            name = str(draw(rng, ["y.npy", "../../up.npy", "/etc/passwd", "date", "", "x" * 60000]))
+            name = str(draw(rng, ["y.npy", "../../up.npy", "/etc/passwd", "date", "x" * 60000]))
             what = f"member {name[:20]!r} packed as {method}"
             archive.writestr(name, bytes(10_000), method)
     if kind == "damage":

@@ -56,9 +56,9 @@ def test_without_git_the_version_is_all_there_is(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("uri", "shown"),
     [
-        ("http://me:secret@server:5000/path", "http://server:5000/path"),
+        ("http://me:secret@server:5000/path", "http://me:***@server:5000/path"),
         ("http://server:5000", "http://server:5000"),
-        ("postgresql://me:se@cret@db/mlflow", "postgresql://db/mlflow"),
+        ("postgresql://me:se@cret@db/mlflow", "postgresql://me:***@db/mlflow"),
     ],
 )
 def test_a_server_is_named_without_its_password(uri: str, shown: str, monkeypatch: pytest.MonkeyPatch):

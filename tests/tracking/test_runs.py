@@ -70,13 +70,14 @@ def test_a_run_that_mlflow_started_is_gone_on_with(store: str, tmp_path: Path, m
 
 
 def test_a_model_is_logged_with_its_run(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    logged: list[tuple[str, Path, dict[str, float]]] = []
+    logged: list[tuple[str, Path, dict[str, float], int]] = []
     student_model = ModuleType("fcer.tracking.student_model")
     student_model.log_student = lambda *given: logged.append(given)
     monkeypatch.setitem(sys.modules, "fcer.tracking.student_model", student_model)
     with tracked_run("distill", settings={}, work=tmp_path) as run:
         run.model(tmp_path / "student", metrics={"val/auroc": 0.5})
-    assert logged == [(run.id, tmp_path / "student", {"val/auroc": 0.5})]
+    ((*given, at),) = logged
+    assert given == [run.id, tmp_path / "student", {"val/auroc": 0.5}] and at <= time.time() * 1000
 
 
 @pytest.mark.parametrize(("error", "status"), [(ValueError("no fire"), "FAILED"), (KeyboardInterrupt(), "KILLED")])

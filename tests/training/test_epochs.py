@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fcer.training.epochs import EpochRecord, best_epoch, stalled
+from fcer.training.epochs import EpochRecord, best_epoch, stalled, still_rising
 from fcer.training.schedules import member_learning_rate
 from training_cases import QUICK
 
@@ -39,6 +39,21 @@ def test_the_best_epoch_is_the_first_of_the_highest(val_aps):
 )
 def test_stalled(val_aps, patience, expected):
     assert stalled(epochs(val_aps), patience) is expected
+
+
+@given(aps, aps)
+def test_epochs_may_be_ranked_by_more_than_the_score(scores, others):
+    some = [record._replace(val_ap=other) for record, other in zip(epochs(scores), others, strict=False)]
+    best = best_epoch(some, lambda record: (record.val_ap, record.score))
+    assert some[best - 1].val_ap == max(record.val_ap for record in some)
+    assert stalled(some, 1, lambda record: (record.val_ap, record.score)) == (best < len(some))
+
+
+@pytest.mark.parametrize(
+    ("best", "planned", "expected"), [(95, 100, False), (96, 100, True), (3, 3, True), (2, 3, False)]
+)
+def test_still_rising(best, planned, expected):
+    assert still_rising(best, planned) is expected
 
 
 @settings(deadline=None)  # the first optimiser of a process is slow to make

@@ -59,6 +59,18 @@ def task() -> HeadTask:
     return HeadTask.of(InMemory(11), validation, gather_region(validation, 4.0), "std")
 
 
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8])
+def test_errors_are_those_at_the_threshold(threshold: float):
+    split = InMemory(6, seed=1)
+    region = gather_region(split, 4.0, threshold)
+    expected = []
+    for block in split.blocks():
+        for logits, y in zip(block.logits_BP.double().numpy(), block.y_BP.numpy().astype(bool), strict=True):
+            wrong = (1 / (1 + np.exp(-logits)) > threshold) != y
+            expected.append(wrong[plain_region(y.reshape(16, 16), 4.0).ravel()] if y.any() else [])
+    assert np.array_equal(region.error_P, np.concatenate(expected))
+
+
 QUICK = HeadSettings(epochs=6, patience=6, lr=0.05)
 
 

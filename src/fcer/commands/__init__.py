@@ -35,6 +35,8 @@ class Command:
     """The keys of the configuration that it uses, each an option of the command line."""
     demo: bool = False
     """Whether it takes the demo's settings where neither data nor a configuration is named."""
+    answers: bool = False
+    """Whether what it prints is what it was asked for, which `--quiet` leaves."""
     argument: Argument | None = None
     """What stands after its name; such a command serves housekeeping and is no entry point of mlproject."""
 
@@ -72,6 +74,7 @@ COMMANDS = {
             "fcer inspect --data data/wsts --crop 128",
             ("data", "features", "crop", *SYNTHETIC, "work", "workers"),
             demo=True,
+            answers=True,
         ),
         Command(
             "train",
@@ -162,6 +165,7 @@ COMMANDS = {
             "list what is kept to save time, or remove it",
             "fcer cache list",
             ("work",),
+            answers=True,
             argument=Argument("action", "list or clear", ("list", "clear")),
         ),
         Command(
@@ -170,6 +174,14 @@ COMMANDS = {
             "fcer log work/runs",
             ("work",),
             argument=Argument("folder", "the folder that the command named, or all of WORK/runs"),
+        ),
+        Command(
+            "completion",
+            "print a script that lets a shell complete commands and options",
+            'eval "$(fcer completion bash)"',
+            (),
+            answers=True,
+            argument=Argument("shell", "the shell that is to read it", ("bash", "zsh", "fish")),
         ),
     )
 }

@@ -24,18 +24,18 @@ def run(resolved: Resolved) -> None:
     files = config.detections or (_synthetic_detections(config),)
     sources = sources_of(files, settings, config.layer)
     out = config.out or config.work / f"detections-{sources['key']}"
+    done = ingest(files, out, settings, config.layer)
+    for problem in done.problems:
+        print(f"left out: {problem}", file=sys.stderr)
+    write_overview(out / "overview.png", done)
+    found = inspect(
+        out,
+        features=feature_indices("fire"),
+        crop=settings.min_side,
+        cache=config.work / "cache",
+        workers=config.workers,
+    )
     with command_run("ingest", resolved) as log:
-        done = ingest(files, out, settings, config.layer)
-        for problem in done.problems:
-            print(f"left out: {problem}", file=sys.stderr)
-        write_overview(out / "overview.png", done)
-        found = inspect(
-            out,
-            features=feature_indices("fire"),
-            crop=settings.min_side,
-            cache=config.work / "cache",
-            workers=config.workers,
-        )
         for file, (_, digest) in zip(files, sources["files"], strict=True):
             log.dataset(file, digest[:32], "detections")
         log.dataset(out, found.fingerprint, "fires")

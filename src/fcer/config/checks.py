@@ -32,6 +32,8 @@ METHODS = (
     "ensemble_mi",
     "mc_dropout",
     "tta",
+    "laplace",
+    "density",
     "random",
     "boundary_distance",
     "probability",

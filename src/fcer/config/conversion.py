@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 __all__ = ["converted", "filled", "from_text", "hints", "in_words", "item_type", "parts", "scalar", "shown"]
 
-from fcer.config.secrets import masked
+from fcer.runtime.secrets import masked
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from fcer.config.bounded import read_yaml
 from fcer.config.checks import writable
 from fcer.config.conversion import converted, from_text, hints, in_words, scalar, shown
-from fcer.config.secrets import masked
 from fcer.config.settings import DEMO, NAMES_DATA, Config, fields, option_of
 from fcer.errors import ConfigError
+from fcer.runtime.secrets import masked
 
 __all__ = ["Resolved", "checked", "configure", "nearest", "resolve", "to_yaml"]
 
@@ -64,10 +64,10 @@ def _plain(value: Any) -> Any:
     return masked(str(value)) if isinstance(value, str | Path) else value
 
 
-def nearest(word: str, known: Iterable[str], quote: str = "") -> str:
+def nearest(word: str, known: Iterable[str], quote: str = "", prefix: str = "") -> str:
     """The known word that was perhaps meant, as the end of a sentence."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {quote}{close[0]}{quote}?" if close else ""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return f"; did you mean {quote}{prefix}{close[0]}{quote}?" if close else ""
 
 
 def _settings_in(file: Path) -> dict[str, Any]:

@@ -136,7 +136,7 @@ class Config:
         check=checks.radii,
     )
     methods: tuple[str, ...] = option(
-        tuple(name for name in METHODS if name not in ("mc_dropout", "tta", "persistence")),
+        tuple(name for name in METHODS if name not in ("mc_dropout", "tta", "laplace", "density", "persistence")),
         "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own",
         check=checks.methods,
     )

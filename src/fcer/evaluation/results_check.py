@@ -20,12 +20,28 @@ from pandas.api.types import is_numeric_dtype
 from fcer.errors import PredictionsError
 from fcer.runtime.csv_cells import unguarded
 
-__all__ = ["TEXT", "check_tables", "read_json", "read_settings", "read_table", "with_digests"]
+__all__ = ["TEXT", "read_settings", "read_table", "read_tables", "read_tests", "with_digests"]
 
 TEXT = ("fire_id", "date", "method", "scope", "a", "b", "metric", "unit", "binning", "anchor", "family")
 """Columns of words; identifiers such as "007" are words, whatever they look like. All others hold numbers."""
 
+_CURVE = (*("year", "method", "radius_px", "radius_m", "auroc", "auprc", "brier", "nll"), *("n_pixels", "n_errors"))
+_PAIR = ("metric", "a", "b")
+COLUMNS = {
+    "sweep": (*_CURVE, "prevalence"),
+    "anchor": (*_CURVE, "prevalence", "ece", "ece_mass"),
+    "segmentation": ("year", "method", "ap", "precision", "recall", "asd_m", "fire_images", "missed"),
+    "per_image": ("year", "index", "fire_id", "method", "auroc", "auprc", "n_pixels", "n_errors"),
+    "intervals": ("scope", *_PAIR, "value", "ci_low", "ci_high"),
+    "sensitivity": ("anchor", "radius_px", "radius_m", *_PAIR, "a_score", "b_score"),
+    "reliability": ("year", "method", "binning", "lower", "upper", "n_pixels", "mean_prob", "fire_rate"),
+    "own_errors": ("year", "method", "auroc", "auprc"),
+    "risk_coverage": ("year", "method", "coverage", "risk"),
+}
+"""What each table has at least; a table that is not named here may have any columns."""
+
 _MOST_JSON = 64 << 20
+_MOST_IMAGES = 2**53
 _DIGESTS = "files"
 S = TypeVar("S")
 
@@ -37,7 +53,7 @@ def with_digests(settings: Mapping[str, Any], files: Sequence[Path]) -> dict[str
 
 def read_settings(path: Path, files: Sequence[Path], kind: type[S]) -> S:
     """The settings in evaluation.json as the dataclass `kind`; a PredictionsError where a file is not of it."""
-    stored = read_json(path)
+    stored = _read_json(path)
     if not isinstance(stored, dict) or not isinstance(digests := stored.pop(_DIGESTS, None), dict):
         raise _wrong(path, "does not say which files it belongs to")
     if _own(stored).items() - digests.items():
@@ -55,7 +71,7 @@ def read_settings(path: Path, files: Sequence[Path], kind: type[S]) -> S:
     return settings
 
 
-def read_json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     """What a JSON file holds, unless it is too large or too deep to be one of ours."""
     try:
         if path.stat().st_size > _MOST_JSON:
@@ -65,14 +81,42 @@ def read_json(path: Path) -> Any:
         raise _wrong(path, "cannot be read as JSON") from None
 
 
-def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """A table of results that has these columns at least: words in those of TEXT, numbers in all others."""
+def read_tables(directory: Path, settings: Any, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Tables of results by name, each of the settings' years and methods and no others."""
+    tables = {name: read_table(directory / f"{name}.csv") for name in names}
+    _check_subjects(directory, settings, tables)
+    return tables
+
+
+def read_tests(path: Path, settings: Any, columns: Sequence[str]) -> pd.DataFrame:
+    """The tests of per-image scores: a list of objects with these keys; words in TEXT, else numbers or null."""
+    rows = _read_json(path)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) and row.keys() == set(columns) for row in rows):
+        raise _wrong(path, f"is not a list of tests with {', '.join(columns[:3])} and so on")
+    for row in rows:
+        for name, value in row.items():
+            fits = isinstance(value, str) if name in TEXT else value is None or type(value) in (int, float)
+            if not fits:
+                raise _wrong(path, f"has {json.dumps(value)[:60]} for {name}")
+    tests = pd.DataFrame(rows, columns=list(columns))
+    # a column of nothing but null would be one of objects
+    tests = tests.astype({name: "float64" for name in columns if name not in TEXT})
+    counts = tests[["n", "n_nonzero"]]
+    if not ((counts >= 0) & (counts < _MOST_IMAGES) & (counts % 1 == 0)).all(axis=None):
+        raise _wrong(path, "counts what cannot be counted")
+    tests = tests.astype(dict.fromkeys(counts, "int64"))
+    _check_methods(path, settings, tests)
+    return tests
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A table of results with its columns: words in those of TEXT, numbers in all others."""
     try:
         # only an empty cell is missing: a fire may be called "NA"
         frame = pd.read_csv(path, dtype=dict.fromkeys(TEXT, "str"), keep_default_na=False, na_values=[""])
     except (OSError, ValueError, OverflowError, pd.errors.ParserError, pd.errors.EmptyDataError):
         raise _wrong(path, "cannot be read as a table") from None
-    missing = [name for name in columns if name not in frame]
+    missing = [name for name in COLUMNS.get(path.stem, ()) if name not in frame]
     if missing:
         raise _wrong(path, f"has no column {missing[0]}")
     for name in frame:
@@ -83,7 +127,7 @@ def read_table(path: Path, columns: Sequence[str]) -> pd.DataFrame:
     return frame
 
 
-def check_tables(directory: Path, settings: Any, tables: Mapping[str, pd.DataFrame]) -> None:
+def _check_subjects(directory: Path, settings: Any, tables: Mapping[str, pd.DataFrame]) -> None:
     """Every table speaks of the settings' years and methods, and of no others."""
     for name, table in tables.items():
         path = directory / f"{name}.csv"
@@ -92,15 +136,19 @@ def check_tables(directory: Path, settings: Any, tables: Mapping[str, pd.DataFra
                 found = set(table[column].unique())
                 if odd := found - set(known):
                     raise _wrong(path, f"is of the {column} {min(odd, key=str)}, which evaluation.json does not name")
-        for column in ("a", "b"):
-            odd = set(table[column].unique()) - {*settings.methods, ""} if column in table else set()
-            if odd:
-                raise _wrong(path, f"compares {min(odd)}, which is none of the methods in evaluation.json")
+        _check_methods(path, settings, table)
     for name in ("sweep", "segmentation"):
         table = tables[name]
         for year in settings.years:
             if not set(settings.methods) <= set(table.loc[table["year"] == year, "method"]):
                 raise _wrong(directory / f"{name}.csv", f"does not hold every method in {year}")
+
+
+def _check_methods(path: Path, settings: Any, table: pd.DataFrame) -> None:
+    for column in ("a", "b"):
+        odd = set(table[column].unique()) - {*settings.methods, ""} if column in table else set()
+        if odd:
+            raise _wrong(path, f"compares {min(odd)}, which is none of the methods in evaluation.json")
 
 
 def _own(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -45,6 +45,8 @@ class CheckpointInfo:
     code_version: str
     training_key: str | None = None
     """Stands for all that decided the weights; none where `fcer train` did not make them, or did not yet say it."""
+    pos_weight: float | None = None
+    """Weight of a burning pixel in the loss that they were trained with; none where that is not known."""
 
     def __post_init__(self) -> None:
         if self.arch not in ARCHITECTURES:
@@ -57,6 +59,8 @@ class CheckpointInfo:
             raise ValueError("width, mean or std is not finite")
         if self.val_ap is not None and not 0 <= self.val_ap <= 1:
             raise ValueError(f"val_ap {self.val_ap} is outside [0, 1]")
+        if self.pos_weight is not None and not 0 < self.pos_weight < math.inf:
+            raise ValueError(f"pos_weight {self.pos_weight} is no weight")
 
     @property
     def spec(self) -> BackboneSpec:

@@ -12,7 +12,7 @@ from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint
 from fcer.models.inference import fast
-from fcer.models.released import find_released, load_released
+from fcer.models.released import find_released, load_released, read_released
 
 __all__ = ["Member", "fold_file", "load_members"]
 
@@ -35,6 +35,8 @@ class Member:
 
     features: tuple[int, ...]
     """What it sees of a day: indices among the channels after preprocessing."""
+    pos_weight: float | None
+    """Weight of a burning pixel in its training; none where the checkpoint does not say."""
 
     @property
     def fold(self) -> Fold:
@@ -65,6 +67,7 @@ class Member:
             val_ap=None,
             dataset_fingerprint="released",
             code_version="released",
+            pos_weight=self.pos_weight,
         )
         return backbone, info
 
@@ -107,8 +110,9 @@ def _reopened(
 
 
 def _released(path: Path, arch: str, slot: Slot, features: Sequence[int], file_ap: float | None) -> Member:
-    backbone = fast(load_released(path, arch, len(features)))
-    return Member(slot, path, content_hash(path), backbone, released(slot.fold.train), None, file_ap, tuple(features))
+    backbone, weight = read_released(path, arch, len(features))
+    statistics, seen = released(slot.fold.train), tuple(features)
+    return Member(slot, path, content_hash(path), fast(backbone), statistics, None, file_ap, seen, weight)
 
 
 def _missing(folder: Path, slot: Slot, members: int) -> CheckpointError:
@@ -132,4 +136,6 @@ def _own(path: Path, arch: str, slot: Slot, features: Sequence[int]) -> Member:
             "for, or another --checkpoints"
         )
     normalization = Normalization(info.mean, info.std, f"of {path.name}")
-    return Member(slot, path, content_hash(path), fast(backbone), normalization, info.val_ap, None, info.features)
+    return Member(
+        slot, path, content_hash(path), fast(backbone), normalization, info.val_ap, None, info.features, info.pos_weight
+    )

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.normalization import Normalization
 from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
@@ -56,6 +57,8 @@ class HeadInfo:
     val_fires: int | None = None
     """Fires of the validation years that have pixels in that region; of one alone both ends are `val_auroc`."""
     val_years: tuple[int, ...] = ()
+    threshold: float = FIRE_THRESHOLD
+    """Probability above which its backbone's predictions counted as fire where errors were looked for."""
 
     def __post_init__(self) -> None:
         if self.features < 1 or any(width < 1 for width in self.hidden):

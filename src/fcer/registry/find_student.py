@@ -16,7 +16,7 @@ from fcer.errors import ConfigError
 from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import backbone_file, head_file, read_head_info
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
-from fcer.tracking.student_model import CHAMPION, REGISTERED
+from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
 
 __all__ = ["CHAMPION_URI", "FoundStudent", "find_student", "has_champion"]
 
@@ -84,10 +84,13 @@ def _registered(client: mlflow.MlflowClient, named: re.Match[str]) -> ModelVersi
 
 def _of_run(client: mlflow.MlflowClient, model: str, run: re.Match[str]) -> ModelVersion:
     """The one student that a run has registered."""
-    run_id = client.get_run(run["run"]).info.run_id
+    known = client.get_run(run["run"])
+    run_id = known.info.run_id
     if run["path"] not in (None, "student"):
         raise ConfigError(f"model: students are logged as runs:/{run_id}/student, not {model}; give runs:/{run_id}")
     versions = client.search_model_versions(f"run_id = '{run_id}'")
+    if not versions and (earlier := _NAMED.fullmatch(known.data.tags.get(REGISTERED_AS, ""))):
+        return _registered(client, earlier)
     if not versions:
         raise ConfigError(f"model: the run {run_id} has registered no student; give a run of fcer distill or search")
     if len({version.tags.get("key") for version in versions}) > 1:

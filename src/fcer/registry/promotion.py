@@ -14,7 +14,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_I
 from fcer.errors import ConfigError
 from fcer.registry.standing import PROMOTED, Decision, Standing, decide
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
-from fcer.tracking.student_model import CHAMPION, REGISTERED
+from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
 
 __all__ = ["Promotion", "find_challenger", "promote"]
 
@@ -40,7 +40,7 @@ def find_challenger(run: str | None) -> Standing:
         known = _get_run(client, run)
         if known is None:
             raise ConfigError(f"run: there is no run {run!r} at {tracking_uri()}; give the id of a run of fcer distill")
-        found = _newest(client, f"name = '{REGISTERED}' and run_id = '{run}'")
+        found = _newest(client, f"name = '{REGISTERED}' and run_id = '{run}'") or _registered_before(client, known)
         if found is None:
             raise ConfigError(f"run: {run} has no registered student; {_instead(client, known)}")
         return _standing(client, found)
@@ -69,6 +69,12 @@ def _champion(client: mlflow.MlflowClient) -> Standing | None:
 def _newest(client: mlflow.MlflowClient, wanted: str) -> ModelVersion | None:
     found = client.search_model_versions(wanted, max_results=1, order_by=["version_number DESC"])
     return next(iter(found), None)
+
+
+def _registered_before(client: mlflow.MlflowClient, run: Run) -> ModelVersion | None:
+    """The version of a run whose student an earlier run had registered."""
+    named = run.data.tags.get(REGISTERED_AS, "").rpartition("/")[2]
+    return _newest(client, f"name = '{REGISTERED}' and version_number = '{named}'") if named else None
 
 
 def _standing(client: mlflow.MlflowClient, version: ModelVersion) -> Standing:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import fcer
 from fcer.errors import FcerError
+from fcer.runtime.secrets import masked
 from fcer.tracking.fetch import has_finished_run
 from fcer.tracking.journal import Journal
 from fcer.tracking.live import LiveLog
@@ -46,8 +47,8 @@ class TrackedRun:
         return self._log.journal.reference(self._key)
 
     def params(self, values: Mapping[str, Any]) -> None:
-        """Log what is not there yet: MLflow has logged the parameters of `mlflow run` in its own spelling."""
-        self._add("params", {key: str(value) for key, value in values.items()})
+        """Log what is set and not there yet: MLflow has logged the parameters of `mlflow run` in its own spelling."""
+        self._add("params", {key: masked(str(value)) for key, value in values.items() if value is not None})
 
     def metrics(self, values: Mapping[str, float], step: int = 0) -> None:
         """Log some metrics of one step in one call."""
@@ -59,7 +60,7 @@ class TrackedRun:
 
     def tags(self, values: Mapping[str, str]) -> None:
         """Set tags."""
-        self._add("tags", dict(values))
+        self._add("tags", {key: masked(value) for key, value in values.items()})
 
     def link(self, runs: Mapping[str, str]) -> None:
         """Record the ids of runs that this one was built from, by what they gave."""
@@ -76,7 +77,7 @@ class TrackedRun:
 
     def text(self, text: str, name: str) -> None:
         """Keep a text with the run."""
-        self._add("text", {"text": text, "name": name})
+        self._add("text", {"text": masked(text), "name": name})
 
     def dataset(self, root: Path, fingerprint: str, context: str) -> None:
         """Record which data was used: where it lay, and the fingerprint of its content."""

@@ -105,7 +105,7 @@ class Sender:
             case "model":
                 from fcer.tracking.student_model import log_student  # needs torch, which few runs do
 
-                log_student(run_id, Path(data["folder"]), data["metrics"])
+                log_student(run_id, Path(data["folder"]), data["metrics"], entry.at)
             case "end":
                 # A later command may have attached to the run since: then it is that one's to end
                 own = self._journal.reference(entry.run)

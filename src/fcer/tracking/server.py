@@ -4,12 +4,12 @@ import logging
 import os
 import sqlite3
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import mlflow
 from mlflow.exceptions import MlflowException
 
 from fcer.errors import FcerError
+from fcer.runtime.secrets import masked
 from fcer.tracking.first_start import make_store
 
 __all__ = ["ABSENT", "EXPERIMENT", "failed", "prepare_client", "tracking_uri"]
@@ -43,8 +43,7 @@ def tracking_uri() -> str:
     uri = str(mlflow.get_tracking_uri())
     if uri.startswith(_SQLITE):
         return _SQLITE + Path(uri.removeprefix(_SQLITE)).resolve().as_posix()
-    place = urlsplit(uri).netloc
-    return uri.replace(place, place.rpartition("@")[2], 1) if "@" in place else uri
+    return masked(uri)
 
 
 def failed(error: Exception) -> FcerError:

@@ -1,57 +1,119 @@
 """A student as an MLflow model, registered under one name; the first becomes `champion`."""
 
+import json
+import time
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 import mlflow
 import numpy as np
+from mlflow.entities import LoggedModelOutput, Metric
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 from mlflow.models.model import ModelInfo
 from mlflow.models.signature import ModelSignature
 from mlflow.types.schema import DataType, ParamSchema, ParamSpec, Schema, TensorSpec
+from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS
 
 import fcer
 from fcer.models.raw_days import needed_channels
 from fcer.models.student_files import LoadedStudent, load_student, read_head_info
+from fcer.tracking.model_card import model_card
 
-__all__ = ["CHAMPION", "REGISTERED", "log_student"]
+__all__ = ["BY_FIRE", "CHAMPION", "REGISTERED", "REGISTERED_AS", "find_version", "log_student"]
 
 REGISTERED = "fcer-student"
 CHAMPION = "champion"
+REGISTERED_AS = "fcer.registered"
+"""The run's tag that says which version its student is: an earlier run may have registered the same."""
+BY_FIRE = "val_by_fire"
+"""The version's tag that holds validation scores by fire: {fire: {score: value}} as JSON."""
+BY_FIRE_FILE = "validation.json"
+"""Where in a student's folder they lie."""
+_MODEL_ID = "model_id"
+"""The version's tag that names its logged model: MLflow itself does not tell when it is asked for versions."""
 
 _PACKAGES = ("mlflow", "torch", "numpy", "safetensors", "scipy", "tqdm")
 """What loading the model needs besides this package, which travels with it."""
 
 
-def log_student(run_id: str, folder: Path, metrics: Mapping[str, float]) -> None:
-    """Log the student in `folder` to the run and register it, once; where there is no `champion`, it becomes that."""
+def log_student(run_id: str, folder: Path, metrics: Mapping[str, float], at: int | None = None) -> None:
+    """Log the student in `folder` to the run and register it; where there is no `champion`, it becomes that.
+
+    It is registered once, by its key: a run that finds it registered points to that model. Whoever else registers it
+    at the same moment, the lowest version is the one that stays. `at` is when it happened, in milliseconds since 1970;
+    now where not given.
+    """
     client = mlflow.MlflowClient()
-    registered = _find(client, run_id, read_head_info(folder).key) or _log_and_register(client, run_id, folder, metrics)
+    now = int(time.time() * 1000)
+    key = read_head_info(folder).key
+    registered = find_version(client, key)
+    if registered is None:
+        _log_and_register(client, run_id, folder, metrics)
+        registered = _settle(client, key)
+    _link(client, run_id, registered, {f"student/{name}": value for name, value in metrics.items()}, at or now)
     if CHAMPION not in client.get_registered_model(REGISTERED).aliases:
         client.set_registered_model_alias(REGISTERED, CHAMPION, registered.version)
 
 
-def _find(client: mlflow.MlflowClient, run_id: str, key: str) -> ModelVersion | None:
-    """The version that a run has of a student: where only the answer was lost, it is there."""
-    versions = client.search_model_versions(f"name = '{REGISTERED}' and run_id = '{run_id}'")
-    return next((version for version in versions if version.tags.get("key") == key), None)
+def find_version(client: mlflow.MlflowClient, key: str) -> ModelVersion | None:
+    """The version that a student of this key is registered as."""
+    return next(iter(_versions(client, key)), None)
 
 
-def _log_and_register(
-    client: mlflow.MlflowClient, run_id: str, folder: Path, metrics: Mapping[str, float]
-) -> ModelVersion:
+def _versions(client: mlflow.MlflowClient, key: str) -> list[ModelVersion]:
+    """All versions of a student, the first one first."""
+    found = client.search_model_versions(f"name = '{REGISTERED}' and tags.key = '{key}'")
+    return sorted(found, key=lambda version: int(version.version))
+
+
+def _settle(client: mlflow.MlflowClient, key: str) -> ModelVersion:
+    """Keep one version of a student that several commands have registered at once: all of them keep the same."""
+    first, *others = _versions(client, key)
+    for other in others:
+        with suppress(MlflowException):  # another has removed it already
+            client.delete_model_version(REGISTERED, other.version)
+            client.delete_logged_model(other.tags[_MODEL_ID])
+    return first
+
+
+def _link(
+    client: mlflow.MlflowClient, run_id: str, registered: ModelVersion, scores: Mapping[str, float], at: int
+) -> None:
+    """Show the model on the page of the run, and what speaks for it on both."""
+    client.set_tag(run_id, REGISTERED_AS, f"models:/{REGISTERED}/{registered.version}")
+    model_id = registered.tags.get(_MODEL_ID)
+    if model_id:
+        shown = client.get_run(run_id).outputs
+        if model_id not in [one.model_id for one in (shown.model_outputs if shown else ())]:
+            client.log_outputs(run_id, [LoggedModelOutput(model_id, step=0)])
+        versions = json.dumps([{"name": REGISTERED, "version": registered.version}])
+        # Else the model's page calls it not registered
+        client.set_logged_model_tags(model_id, {MLFLOW_MODEL_VERSIONS: versions})
+    client.log_batch(run_id, metrics=[Metric(name, value, at, 0, model_id) for name, value in scores.items()])
+
+
+def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, metrics: Mapping[str, float]) -> None:
     loaded = load_student(folder)
     with warnings.catch_warnings():
         # The signature is ours: an example that MLflow would derive one from is not needed
         warnings.filterwarnings("ignore", message=".*input example.*")
         info = _log_model(client, run_id, folder, loaded)
-    for name, value in metrics.items():
-        client.log_metric(run_id, f"student/{name}", value, model_id=info.model_id)
-    return _register(client, info, run_id, {**_metadata(loaded), **{k: str(value) for k, value in metrics.items()}})
+    scores = {name: str(value) for name, value in metrics.items()}
+    tags = {**_metadata(loaded), **scores, **_by_fire(folder), _MODEL_ID: info.model_id}
+    inputs = client.get_run(run_id).inputs
+    data = {one.tags[0].value: one.dataset.name for one in (inputs.dataset_inputs if inputs else ()) if one.tags}
+    _register(client, info, run_id, tags, model_card(loaded, metrics, data, run_id))
+
+
+def _by_fire(folder: Path) -> dict[str, str]:
+    """The validation scores of each fire, where the student's folder has them: promotions are decided by pairs."""
+    path = folder / BY_FIRE_FILE
+    return {BY_FIRE: json.dumps(json.loads(path.read_text(encoding="utf-8")))} if path.is_file() else {}
 
 
 def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: LoadedStudent) -> ModelInfo:
@@ -63,7 +125,7 @@ def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: L
         name=model.name,
         model_id=model.model_id,
         flavor=mlflow.pyfunc,
-        run_id=run_id,
+        # Not told of the run: else all of the run's metrics, the machine's too, would become the model's
         python_model=str(Path(__file__).with_name("served_student.py")),
         artifacts={"student": str(folder)},
         code_paths=[str(Path(fcer.__file__).parent)],
@@ -101,7 +163,7 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
     }
 
 
-def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str, tags: Mapping[str, str]) -> ModelVersion:
+def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str, tags: Mapping[str, str], card: str) -> None:
     try:
         client.create_registered_model(
             REGISTERED, description="Next-day fire probability and its uncertainty in one pass"
@@ -110,4 +172,6 @@ def _register(client: mlflow.MlflowClient, logged: ModelInfo, run_id: str, tags:
         if error.error_code != "RESOURCE_ALREADY_EXISTS":
             raise
     # With its tags in one call: a version without them could not be told from another student's
-    return client.create_model_version(REGISTERED, logged.model_uri, run_id, dict(tags), model_id=logged.model_id)
+    client.create_model_version(
+        REGISTERED, logged.model_uri, run_id, dict(tags), description=card, model_id=logged.model_id
+    )

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor, nn, optim
 
-from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch, stalled
+from fcer.training.epochs import EpochRecord, OnEpoch, Rank, best_epoch, by_score, stalled
 from fcer.training.resume import read_resume, write_resume
 
 __all__ = ["BestEpoch", "Learns", "ModelLearner", "run_epochs", "set_learning_rate"]
@@ -55,7 +55,7 @@ class BestEpoch(NamedTuple):
 
     records: list[EpochRecord]
     weights: dict[str, Tensor]
-    """Of the epoch with the highest score."""
+    """Of the best epoch."""
 
 
 def run_epochs(
@@ -66,6 +66,7 @@ def run_epochs(
     patience: int,
     resume: tuple[Path, str] | None,
     on_epoch: OnEpoch | None = None,
+    rank: Rank = by_score,
     seconds_between_saves: float = 0.0,
     is_main: bool = True,
 ) -> BestEpoch:
@@ -83,6 +84,8 @@ def run_epochs(
         A file to go on from after a kill, and the key of what is trained.
     on_epoch
         Called with each epoch's record once the epoch is safe on disk; after a kill with the earlier ones first.
+    rank
+        What the best epoch is chosen by.
     seconds_between_saves
         Epochs that end sooner after the last save are not saved.
     is_main
@@ -97,9 +100,9 @@ def run_epochs(
             for record in records:
                 on_epoch(record)
     saved = time.monotonic()
-    while len(records) < epochs and not stalled(records, patience):
+    while len(records) < epochs and not stalled(records, patience, rank):
         records.append(step(records))
-        if best_epoch(records) == records[-1].epoch:
+        if best_epoch(records, rank) == records[-1].epoch:
             best = {name: value.cpu().clone() for name, value in learner.trained.state_dict().items()}
         if resume and is_main and time.monotonic() - saved >= seconds_between_saves:
             write_resume(*resume, records, learner.state(), best)

@@ -6,7 +6,7 @@ Each is a function of the epochs so far. There is no stopper whose state could b
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["EpochRecord", "OnEpoch", "best_epoch", "stalled"]
+__all__ = ["EpochRecord", "OnEpoch", "Rank", "best_epoch", "by_score", "stalled", "still_rising"]
 
 
 class EpochRecord(NamedTuple):
@@ -22,17 +22,33 @@ class EpochRecord(NamedTuple):
     """On the validation years, the higher the better: a member's AP, a student's AUROC near fire."""
     lr: float
     seconds: float
+    val_ap: float | None = None
+    """AP of a backbone that is trained together with its head; none elsewhere."""
 
 
 OnEpoch = Callable[[EpochRecord], None]
 """Told of each epoch; may raise to stop."""
 
 
-def best_epoch(records: Sequence[EpochRecord]) -> int:
-    """The epoch with the highest validation score; the first of equals."""
-    return max(records, key=lambda record: (record.score, -record.epoch)).epoch
+Rank = Callable[[EpochRecord], tuple[float, ...]]
+"""What epochs are compared by, the higher the better."""
 
 
-def stalled(records: Sequence[EpochRecord], patience: int) -> bool:
-    """Whether the last `patience` epochs have all failed to better the score before them."""
-    return bool(records) and records[-1].epoch - best_epoch(records) >= patience
+def by_score(record: EpochRecord) -> tuple[float, ...]:
+    """By the validation score alone."""
+    return (record.score,)
+
+
+def best_epoch(records: Sequence[EpochRecord], rank: Rank = by_score) -> int:
+    """The epoch that ranks highest; the first of equals."""
+    return max(records, key=lambda record: (rank(record), -record.epoch)).epoch
+
+
+def stalled(records: Sequence[EpochRecord], patience: int, rank: Rank = by_score) -> bool:
+    """Whether the last `patience` epochs have all failed to better those before them."""
+    return bool(records) and records[-1].epoch - best_epoch(records, rank) >= patience
+
+
+def still_rising(best: int, epochs: int) -> bool:
+    """Whether the best epoch is among the last 5 % of all that were planned, so that more might be better still."""
+    return best > 0.95 * epochs

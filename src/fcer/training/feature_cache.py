@@ -35,7 +35,7 @@ from fcer.training.threads import with_threads_of_here
 
 __all__ = ["FeatureCache", "Teaching", "cache_features", "cache_key", "cached_bytes", "open_cache"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Part of every key: raise it when the same inputs would be cached in another way."""
 
 SHARD = 32

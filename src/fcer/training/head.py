@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -59,8 +59,7 @@ class HeadTask:
         return replace(self, training_targets=training, validation_targets=validation)
 
 
-@dataclass(frozen=True)
-class FittedHead:
+class FittedHead(NamedTuple):
     """A head with the weights of its best epoch."""
 
     head: UncertaintyHead

@@ -199,6 +199,7 @@ def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> C
         dataset_fingerprint=_fingerprint(dataset, fold),
         code_version=__version__,
         training_key=task.key,
+        pos_weight=task.settings.pos_weight,
     )
 
 

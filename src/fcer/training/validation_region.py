@@ -18,6 +18,7 @@ from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.surface import surface_losses
 from fcer.errors import ConfigError, DataError
 from fcer.models.student import UncertaintyHead
+from fcer.models.thresholds import threshold_logit
 from fcer.training.feature_shards import CachedSplit
 
 __all__ = ["FireInterval", "RankedPixels", "ValidationRegion", "auroc_interval", "gather_region", "mean_asd"]
@@ -74,8 +75,12 @@ class ValidationRegion(NamedTuple):
         return uncertainty_P
 
 
-def gather_region(split: CachedSplit, anchor_px: float) -> ValidationRegion:
-    """The region of a cached split; refused where the backbone makes no error in it, or nothing else."""
+def gather_region(split: CachedSplit, anchor_px: float, threshold: float = FIRE_THRESHOLD) -> ValidationRegion:
+    """The region of a cached split; refused where the backbone makes no error in it, or nothing else.
+
+    Fire is predicted where the probability is above the threshold.
+    """
+    above = threshold_logit(threshold)
     inputs, errors, samples = [], [], []
     start = 0
     for block in split.blocks():
@@ -87,7 +92,7 @@ def gather_region(split: CachedSplit, anchor_px: float) -> ValidationRegion:
         for k in with_fire:
             pixels = torch.from_numpy(np.flatnonzero(near[k]))
             inputs.append(torch.cat([block.features_BFP[k][:, pixels].float(), block.logits_BP[k, pixels][None]]))
-        errors.append(((block.logits_BP > 0).numpy() != y_BP)[near])
+        errors.append(((block.logits_BP > above).numpy() != y_BP)[near])
         samples.append(start + np.nonzero(near)[0])
         start += len(y_BP)
     error_P = np.concatenate(errors)
@@ -108,12 +113,12 @@ def auroc_interval(ranked: RankedPixels, fire_N: IntArray, seed: int) -> FireInt
     return FireInterval(*percentile_interval(drawn), fires.size)
 
 
-def mean_asd(split: CachedSplit) -> float:
+def mean_asd(split: CachedSplit, threshold: float = FIRE_THRESHOLD) -> float:
     """The ensemble's mean average surface distance in px, over the images in which it and the truth have fire."""
     distances = []
     for block in split.blocks():
         shape = (-1, split.side, split.side)
-        predicted = block.passes_BKP.float().mean(1) > FIRE_THRESHOLD
+        predicted = block.passes_BKP.float().mean(1) > threshold
         fire = block.y_BP.bool()
         distances.append(surface_losses(predicted.reshape(shape).numpy(), fire.reshape(shape).numpy()).asd)
     defined = np.concatenate(distances)

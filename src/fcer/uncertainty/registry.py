@@ -24,7 +24,7 @@ __all__ = ["GROUP", "Method", "installed_methods", "method", "method_named"]
 GROUP = "fcer.methods"
 """Under which other packages name their methods."""
 
-_FAMILIES = ("student", "ensemble", "entropy", "mc_dropout", "tta", "controls", "persistence")
+_FAMILIES = ("student", "ensemble", "entropy", "mc_dropout", "tta", "laplace", "density", "controls", "persistence")
 """Modules of this package that register methods."""
 
 

@@ -1,4 +1,4 @@
-"""The distilled student (DUDES, Shen et al. 2021): a head on the backbone's features, in the backbone's own pass."""
+"""The distilled student (DUDES, Landgraf et al. 2024): a head on the backbone's features, in one pass with it."""
 
 import numpy as np
 import torch

@@ -100,6 +100,7 @@ class Filtered:
 def drop(detections: Detections, settings: DetectionSettings) -> Filtered:
     """Apply every rule."""
     dropped: dict[str, int] = {}
+    detections = _apply(iter([("repeated", _repeated)]), detections, dropped)
     incomplete = incomplete_day(detections, detections.days(settings.day))
     detections = _apply(_which(settings), detections, dropped)
     days = detections.days(settings.day)
@@ -132,7 +133,6 @@ def _apply(rules: _Rules, detections: Detections, dropped: dict[str, int]) -> De
 
 def _which(settings: DetectionSettings) -> _Rules:
     """Rules that decide of which days and satellites anything is known."""
-    yield "repeated", _repeated
     if settings.dates:
         first, last = map(day_number, settings.date_range())
         yield "other dates", lambda d: (d.days(settings.day) < first) | (d.days(settings.day) > last)
@@ -159,19 +159,25 @@ _SAME_MINUTES = 12
 
 
 def _repeated(d: Detections) -> Mask:
-    """What was seen before: the same satellite at the same place within minutes. The standard product goes first."""
-    lat, lng = np.rint(d.latitude / _SAME_DEGREES), np.rint(d.longitude / _SAME_DEGREES)
-    place = ((lat + 900_000) * 3_600_001 + lng + 1_800_000).astype(np.int64) * len(SATELLITES) + d.satellite
-    order = np.lexsort((d.provisional, d.time, place))
-    placed, time = place[order], d.time[order]
-    again = (np.diff(placed) == 0) & (np.diff(time) <= _SAME_MINUTES)
-    # A run of repetitions keeps one, which is the standard product's where it has one
+    """What is there already: the same satellite at the same place within minutes. The standard product goes first."""
+    left = np.arange(len(d))
+    # Two that are near may lie in two cells; of four grids, each half a cell further on, one has them in the same cell
+    for north, east in ((0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)):
+        left = left[_first_of_each(d[left], north, east)]
+    repeated = np.ones(len(d), bool)
+    repeated[left] = False
+    return repeated
+
+
+def _first_of_each(d: Detections, north: float, east: float) -> NDArray[np.int64]:
+    """The places of detections without those that repeat one in the same cell of a grid."""
+    rows, columns = np.floor(d.latitude / _SAME_DEGREES + north), np.floor(d.longitude / _SAME_DEGREES + east)
+    place = ((rows + 900_001) * 3_600_003 + columns + 1_800_001).astype(np.int64) * len(SATELLITES) + d.satellite
+    order = np.lexsort((d.time, place))
+    again = (np.diff(place[order]) == 0) & (np.diff(d.time[order]) <= _SAME_MINUTES)
     run = np.concatenate([[0], np.cumsum(~again)])
     best = np.lexsort((order, d.provisional[order], run))
-    first = np.unique(run[best], return_index=True)[1]
-    repeated = np.ones(len(d), bool)
-    repeated[order[best[first]]] = False
-    return repeated
+    return np.sort(order[best[np.unique(run[best], return_index=True)[1]]])
 
 
 def _inside(d: Detections, box: tuple[float, ...]) -> Mask:

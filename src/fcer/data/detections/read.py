@@ -87,8 +87,8 @@ def _pieces(name: str, stream: Any) -> Iterator[Detections]:
         )
     if not mark:
         raise DataError(f"{name}: the file is empty; {_AGAIN}")
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-    yield from _json_pieces(name, text) if mark in b"[{" else _csv_pieces(name, text)
+    with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
+        yield from _json_pieces(name, text) if mark in b"[{" else _csv_pieces(name, text)
 
 
 def _csv_pieces(name: str, text: IO[str]) -> Iterator[Detections]:

@@ -1,0 +1,60 @@
+"""A student's card: what whoever finds the model in the registry should know before using it."""
+
+from collections.abc import Mapping
+
+from fcer.models.student_files import LoadedStudent
+
+__all__ = ["model_card"]
+
+
+def model_card(loaded: LoadedStudent, metrics: Mapping[str, float], data: Mapping[str, str], parent: str) -> str:
+    """The card as Markdown.
+
+    Parameters
+    ----------
+    metrics
+        What the validation years say of the student.
+    data
+        The name of the data by what it was used for, as `train`.
+    parent
+        The run that registers it.
+    """
+    head, backbone = loaded.head, loaded.backbone
+    named = ", ".join(f"{context}: {name}" for context, name in data.items()) or "not recorded"
+    apart = "frozen" if head.frozen else "trained along"
+    return "\n".join(
+        [
+            "Next-day fire probability and its uncertainty in one pass, for pixels of 375 m.",
+            "",
+            "| | |",
+            "|---|---|",
+            f"| Data | {named}; fingerprint `{head.dataset_fingerprint}` |",
+            f"| Years | trained on {_years(backbone.train_years)}, validated on {_years(backbone.val_years)}, "
+            f"for tests on {_years(backbone.test_years)} |",
+            f"| Backbone | {backbone.arch}, width {backbone.width:g}, {apart}, {_precision(backbone.val_ap)} |",
+            f"| Taught by | {len(head.teachers)} members, by their {head.target} |",
+            f"| Skill | {_skill(metrics, head.anchor_px)} |",
+            "| Calibration | the probability is the backbone's as trained, unless `fcer calibrate` was run |",
+            "| Limits | fires unlike those of its years, other sensors and pixel sizes are not covered; the "
+            "uncertainty ranks pixels by how likely the prediction is wrong there, it is no probability |",
+            "| Licence | that of the code it was made with (MIT), and of the data it was trained on |",
+            f"| Made by | run `{parent}`, fcer {head.code_version}, key `{head.key}` |",
+        ]
+    )
+
+
+def _years(years: tuple[int, ...]) -> str:
+    return ", ".join(map(str, years)) or "none"
+
+
+def _precision(val_ap: float | None) -> str:
+    return "validation AP unknown" if val_ap is None else f"validation AP {val_ap:.3f}"
+
+
+def _skill(metrics: Mapping[str, float], anchor_px: float) -> str:
+    """Validation AUROC with its interval: the test years belong to an evaluation."""
+    value, low, high = (metrics.get(f"val_auroc{end}") for end in ("", "_low", "_high"))
+    if value is None:
+        return "not recorded"
+    drawn = f" (95 %: {low:.3f} to {high:.3f} over draws of fires)" if low is not None and high is not None else ""
+    return f"validation AUROC {value:.3f}{drawn} of errors within {anchor_px:g} px of fire"
