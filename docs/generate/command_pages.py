@@ -23,8 +23,8 @@ Exit codes: 0 done, 1 failed, 2 bad usage or input. Errors are one line on stand
 
 _SETTINGS_INTRO = """# Settings
 
-Every setting once, by subject. The same name serves everywhere: `select_by` in a YAML file is `--select-by` on the command
-line, `-P select_by=...` for `mlflow run`, and `fcer.configure(select_by=...)` in Python.
+Every setting once, by subject. The same name serves everywhere: `select_by` in a YAML file is `--select-by` on the
+command line, `-P select_by=...` for `mlflow run`, and `fcer.configure(select_by=...)` in Python.
 """
 
 
