@@ -1,6 +1,7 @@
 """Pages without a build: links lead somewhere, Python blocks compile, lists are complete."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import command_pages
@@ -10,7 +11,9 @@ from tutorial_pages import TUTORIALS
 import fcer
 from documentation import DOCS, PAGES, ROOT, blocks
 from fcer.commands import COMMANDS
+from fcer.config.checks import METHODS
 from fcer.config.settings import fields
+from fcer.core.sweep import SweepCurve
 
 GENERATED = {
     *("reference/commands.md", "reference/settings.md", "reference/python.md"),
@@ -51,6 +54,20 @@ def test_files_that_pages_name_are_there() -> None:
 def test_stable_page_lists_the_public_names() -> None:
     listed = set(re.findall(r"`fcer\.(\w+)`", (DOCS / "reference" / "stable.md").read_text()))
     assert listed == set(fcer.__all__)
+
+
+def test_pages_tell_of_every_method_column_and_dependency() -> None:
+    """What is added to the code and not to the page that lists it is named here."""
+    fcer_page, install, metrics = (
+        (DOCS / name).read_text() for name in ("understand/fcer.md", "install.md", "reference/metrics.md")
+    )
+    assert [name for name in METHODS if f"| `{name}` |" not in fcer_page] == []
+    columns = [name for name in SweepCurve._fields if not name.startswith("radius")]
+    assert [name for name in columns if f"`{name}`" not in metrics] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [re.split(r"[>=<\[]", text)[0] for text in project["dependencies"]]
+    assert [name for name in needed if name not in install] == []
+    assert [name for name in project["optional-dependencies"] if f"| `{name}` |" not in install] == []
 
 
 def test_reference_has_every_command_and_setting() -> None:
