@@ -16,6 +16,8 @@ from fcer import __version__
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("src", "pyproject.toml", "README.md", "LICENSE")
+UNNEEDED = ("torch", "safetensors", "optuna", "plotly", "rasterio", "distributed")
+"""What scoring maps needs not."""
 MAPS = ROOT / "tests" / "data" / "golden"
 
 pytest.importorskip("build", reason="the package `build` is not installed: make test installs it")
@@ -54,12 +56,13 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def no_torch(tmp_path: Path) -> dict[str, str]:
-    """Variables under which importing torch fails, as where it is not installed."""
-    stand_in = tmp_path / "stand_in" / "torch"
-    stand_in.mkdir(parents=True)
-    (stand_in / "__init__.py").write_text("raise ImportError('torch was imported')\n")
+    """Variables under which importing torch, and others that scoring maps needs not, fails as if not installed."""
+    stand_ins = tmp_path / "stand_ins"
+    for name in UNNEEDED:
+        (stand_ins / name).mkdir(parents=True)
+        (stand_ins / name / "__init__.py").write_text(f"raise ImportError('{name} was imported')\n")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MLFLOW"))}
-    return {**kept, "PYTHONPATH": str(stand_in.parent), "MLFLOW_DISABLE_TELEMETRY": "true"}
+    return {**kept, "PYTHONPATH": str(stand_ins), "MLFLOW_DISABLE_TELEMETRY": "true"}
 
 
 def test_wheel_holds_what_is_no_python(wheel: Path) -> None:
