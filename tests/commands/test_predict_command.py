@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +15,13 @@ import rasterio
 import yaml
 from rasterio.features import geometry_mask
 from rasterio.warp import transform_bounds, transform_geom
-from scipy import ndimage
 
 import fcer
-from fcer.data.catalog import open_fires
+from fcer.core.recalibration import NONE
+from fcer.core.zones import ZoneFamily, ZoneRule
+from fcer.data.catalog import open_catalog, open_fires
+from fcer.data.detections.export import write_detections
+from fcer.models.calibration_files import Calibration, calibration_file, save_calibration
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import load_student
 from fcer.tracking.student_model import REGISTERED, log_student
@@ -27,6 +31,15 @@ from vegetation_student import write_vegetation_student
 Run = Callable[..., tuple[int, str, str]]
 CUT = "0.6"
 """A threshold that the student's probabilities lie on both sides of."""
+
+
+LEVEL = 0.35
+
+
+def calibration_of(student: str) -> Calibration:
+    """One that changes no probability, with one zone: where the probability is at least `LEVEL`."""
+    rule = ZoneRule(ZoneFamily("threshold"), LEVEL, 0.2, 0.19, 9, 1, area_km2=40.0, area_2n_km2=30.0)
+    return Calibration(student, NONE, NONE, (rule,), 3.0, ("a", "b"), chose_epoch=True, code_version="0")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +52,9 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, s
         patch.chdir(folder)
         client = mlflow.MlflowClient(uri, uri)
         run_id = client.create_run(client.create_experiment("students")).info.run_id
-        log_student(run_id, write_vegetation_student(folder / "student", "key of it"), {"val_auroc": 0.7})
+        student = write_vegetation_student(folder / "student", "key of it")
+        save_calibration(student, calibration_of("key of it"))
+        log_student(run_id, student, {"val_auroc": 0.7})
         yield folder, run_id
 
 
@@ -90,9 +105,12 @@ def test_the_map_lies_on_the_input_and_holds_what_the_model_says(
     with rasterio.open(days[-1]) as day, rasterio.open(tmp_path / "tomorrow.tif") as image:
         assert (image.crs, image.transform, image.shape) == (day.crs, day.transform, day.shape)
         assert image.tags(ns="IMAGE_STRUCTURE")["LAYOUT"] == "COG"
-        assert image.descriptions == ("fire probability", "uncertainty", "fire (probability above 0.6)")
+        assert image.descriptions == (
+            *("calibrated fire probability", "uncertainty", "fire (probability above 0.6)"),
+            "zone (expected miss outside at most)",
+        )
         tags = image.tags()
-        probability, uncertainty, fire = image.read()
+        probability, uncertainty, fire, zone = image.read()
     expected = direct(registry, source)
     np.testing.assert_array_equal(probability, expected[0])
     np.testing.assert_array_equal(uncertainty, expected[1])
@@ -102,7 +120,10 @@ def test_the_map_lies_on_the_input_and_holds_what_the_model_says(
     assert (tags["MODEL_RUN_ID"], tags["MODEL_STUDENT_KEY"]) == (registry[1], "key of it")
     assert tags["INPUT_DATES"].split() == [day.stem for day in days]
     assert tags["PREDICTED_DATE"] > days[-1].stem and tags["FCER_VERSION"] == fcer.__version__
-    assert (float(tags["THRESHOLD"]), float(tags["ANCHOR_PX"])) == (0.6, 3.0)
+    assert (float(tags["THRESHOLD"]), tags["CALIBRATION"]) == (0.6, "none")
+    np.testing.assert_array_equal(np.isfinite(zone), expected[0] >= LEVEL)
+    assert set(zone[np.isfinite(zone)].tolist()) == {np.float32(0.2)}
+    assert "at most 20 % of the next day's fire lies outside this zone" in tags["ZONE_0.2"]
 
 
 def test_every_name_of_the_model_and_both_forms_of_a_fire_give_the_same(
@@ -124,7 +145,8 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert out.startswith("work/predictions: 4 fires predicted; ")
     written = tmp_path / "work" / "predictions"
     names = sorted(path.stem for path in small_fires.glob("*/*.hdf5"))
-    assert sorted(path.name for path in written.iterdir()) == sorted(f"{n}.{s}" for n in names for s in ("png", "tif"))
+    each = [f"{name}.{suffix}" for name in names for suffix in ("png", "tif")]
+    assert sorted(path.name for path in written.iterdir()) == sorted([*each, "all_fires.geojson"])
     run, client = latest_run(registry), client_of(registry)
     assert run.info.status == "FINISHED"
     assert (run.data.params["threshold"], run.data.params["input"]) == (CUT, str(small_fires))
@@ -181,38 +203,58 @@ def test_nothing_where_the_input_held_nothing(predict: Run, copied: Path, tmp_pa
         assert set(np.unique(image.read(3)[~expected])) <= {0, 1}
 
 
-@pytest.mark.parametrize(("options", "anchor"), [([], 3.0), (["--anchor", "750m"], 2.0), (["--anchor", "auto"], 3.0)])
-def test_outlines_are_the_map_and_the_watch_zone(
-    options: list[str], anchor: float, predict: Run, small_fires: Path, tmp_path: Path
-):
-    options = [*options, "--watch-quantile", "0.7", "--threshold", CUT]
+def test_outlines_are_the_perimeter_the_zones_and_the_contours(predict: Run, small_fires: Path, tmp_path: Path):
     source = small_fires / "2018" / "fire_20180001.hdf5"
-    code, _, err = predict("--input", source, "--out", "a.tif", "--geojson", *options)
+    code, _, err = predict("--input", source, "--out", "a.tif", "--geojson", "--threshold", CUT)
     assert (code, err) == (0, "")
     with rasterio.open(tmp_path / "a.tif") as image:
-        probability, uncertainty, fire = image.read()
+        probability, uncertainty, fire, zone = image.read()
         crs, transform, bounds = image.crs, image.transform, transform_bounds(image.crs, "EPSG:4326", *image.bounds)
-    fire = fire > 0
-    edge = ndimage.binary_dilation(fire) & ~fire
-    near = ndimage.distance_transform_edt(~edge) <= anchor
-    watched = near & (uncertainty > np.quantile(uncertainty[near], 0.7))
-    assert watched.any()
-    collection = json.loads((tmp_path / "a.geojson").read_text())
-    for kind, mask in (("perimeter", fire), ("watch_zone", watched)):
+    features = json.loads((tmp_path / "a.geojson").read_text())["features"]
+    expected = {("perimeter", None): fire > 0, ("zone", 0.2): np.isfinite(zone)}
+    expected |= {("contour", level): probability >= level for level in (0.1, 0.25, 0.5, 0.75, 0.9)}
+    for (kind, level), mask in expected.items():
         again = np.zeros(mask.shape, bool)
-        for feature in (each for each in collection["features"] if each["properties"]["kind"] == kind):
+        for feature in features:
             about = feature["properties"]
+            if (about["kind"], about.get("expected_miss_at_most", about.get("probability_at_least"))) != (kind, level):
+                continue
             geometry = transform_geom("EPSG:4326", crs, feature["geometry"])
             inside = geometry_mask([geometry], mask.shape, transform, invert=True)
             assert about["mean_probability"] == pytest.approx(probability[inside].mean(), abs=1e-4)
             assert about["mean_uncertainty"] == pytest.approx(uncertainty[inside].mean(), abs=1e-4)
-            assert about.get("weight") == (about["mean_uncertainty"] if kind == "watch_zone" else None)
             assert about["area_km2"] == pytest.approx(inside.sum() * 0.375**2, rel=2e-3)
-            assert (about["model_version"], about["anchor_px"]) == ("1", anchor)
+            assert about["model_version"] == "1" and ("guarantee" in about) == (kind == "zone")
             corners = np.array([point for ring in feature["geometry"]["coordinates"] for point in ring])
             assert (corners >= np.array(bounds[:2]) - 1e-5).all() and (corners <= np.array(bounds[2:]) + 1e-5).all()
             again |= inside
         np.testing.assert_array_equal(again, mask)
+
+
+def test_a_student_without_calibration_is_said_to_have_none(
+    predict: Run, registry: tuple[Path, str], small_fires: Path, tmp_path: Path
+):
+    bare = shutil.copytree(registry[0] / "student", tmp_path / "bare")
+    calibration_file(bare).unlink()
+    source = small_fires / "2018" / "fire_20180001.hdf5"
+    code, _, err = predict("--input", source, "--model", bare, "--out", "a.tif")
+    assert code == 0 and "has no calibration: its probabilities are as it says, and no zone is drawn" in err
+    with rasterio.open(tmp_path / "a.tif") as image:
+        assert image.descriptions[0] == "fire probability" and image.count == 3
+
+
+def test_detections_become_forecasts_of_the_fires_that_burn(predict: Run, small_fires: Path, tmp_path: Path):
+    """From what satellites would have seen of the fires of one year: those that burnt on the last full day."""
+    fires = open_catalog(small_fires, [2018]).fires
+    write_detections(tmp_path / "viirs.csv", fires)
+    code, out, err = predict("--input", "viirs.csv", "--min-detections", "5", "--out", "maps")
+    assert code == 0, err
+    burning, day = re.search(r"(\d+) of them burnt on (\S+), the last full day", out).groups()
+    maps = sorted((tmp_path / "maps").glob("*.tif"))
+    assert len(maps) == int(burning) >= 1
+    for path in maps:
+        with rasterio.open(path) as image:
+            assert image.tags()["PREDICTED_DATE"] > day and image.crs.to_epsg() // 100 in (326, 327)
 
 
 def test_without_a_place_on_earth_there_are_pixels_alone(predict: Run, copied: Path, tmp_path: Path):

@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from fcer.core.calibration import ece_loss
-from fcer.core.near_fire import NearFire, list_near_fire
+from fcer.core.calibration import ece_loss, nll_loss
+from fcer.core.near_fire import list_near_fire
 from fcer.core.per_image import image_scores
+from fcer.core.ranking import auroc_within_score
 from fcer.core.regions import fire_region
 from fcer.core.sweep import sweep
 from fcer.errors import UndefinedMetricWarning
@@ -40,6 +41,17 @@ def test_a_sweep_by_the_book(stack):
             assert curve.auprc[k] == pytest.approx(average_precision_score(e, u), abs=1e-12)
         else:
             assert np.isnan([curve.auroc[k], curve.auprc[k], curve.aurc[k], curve.fpr95[k], curve.augrc[k]]).all()
+        f = y.mean() if e.size else np.nan
+        if e.size and 0 < f < 1:
+            assert curve.brier_skill[k] == pytest.approx(1 - np.mean((p - y) ** 2) / (f * (1 - f)))
+            entropy = -f * np.log(f) - (1 - f) * np.log(1 - f)
+            assert curve.nll_skill[k] == pytest.approx(1 - nll_loss(y, p) / entropy)
+        else:
+            assert np.isnan([curve.brier_skill[k], curve.nll_skill[k]]).all()
+        if e.any():
+            assert curve.false_alarm_share[k] == pytest.approx((e & (reference[region] > 0.5)).sum() / e.sum())
+        within = auroc_within_score(e, u, reference[region] > 0.5)
+        np.testing.assert_allclose(curve.auroc_within[k], within, atol=1e-12)
         if e.size:
             assert curve.brier[k] == pytest.approx(np.mean((p - y) ** 2))
             assert curve.ece[k] == pytest.approx(ece_loss(y, p), abs=1e-12)
@@ -57,20 +69,6 @@ def test_images_without_fire_do_not_count(stack):
     more[0][-2:] = 0
     for ours, theirs in zip(sweep(*more, radii=RADII), sweep(fire, prob, unc, radii=RADII), strict=True):
         np.testing.assert_allclose(ours, theirs, equal_nan=True)
-
-
-@pytest.mark.filterwarnings("ignore::fcer.errors.UndefinedMetricWarning")
-@given(maps(), st.integers(0, 9))
-def test_pieces_join_to_the_whole(stack, cut):
-    fire, prob, _, _ = stack
-    cut = min(cut, len(fire))
-    whole = list_near_fire(fire, prob, (0.0, 2.0))
-    pieces = [
-        list_near_fire(fire[part], prob[part], (0.0, 2.0)) for part in (slice(cut), slice(cut, None)) if fire[part].size
-    ]
-    joined = NearFire.join(pieces)
-    for name in ("position", "ring", "fire", "error", "far_error", "image"):
-        np.testing.assert_array_equal(getattr(joined, name), getattr(whole, name))
 
 
 def test_each_image_alone_and_in_any_order_of_radii(rng):
@@ -98,6 +96,12 @@ def test_half_precision_ranks_like_its_exact_values(rng):
     fire = fire > 0.97
     for ours, theirs in zip(sweep(fire, prob, unc), sweep(fire, prob.astype(float), unc.astype(float)), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_another_threshold_makes_other_errors(rng):
+    fire, prob, unc = rng.random((3, 20, 20))
+    curve = sweep(fire > 0.9, prob, unc, threshold=0.8)
+    assert curve.n_errors[-1] == np.count_nonzero((prob > 0.8) != (fire > 0.9))
 
 
 def test_undefined_regions_are_named():

@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis.extra import numpy as npst
 from matplotlib.collections import LineCollection
 
+from fcer.core.zones import ZoneFamily, ZoneRule
+from fcer.deploy.calibrated import GuaranteedZone
 from fcer.deploy.quicklook import QuickLook, _draw, mask_edges, write_quicklook
+
+PROMISE = "zone: at most 20 % of tomorrow's fire expected outside"
+
+
+def zone_of(mask: np.ndarray) -> GuaranteedZone:
+    rule = ZoneRule(ZoneFamily("threshold"), 0.1, 0.2, 0.19, 9, 1, area_km2=40.0, area_2n_km2=30.0)
+    return GuaranteedZone(rule, mask, 0.1, 40.0, 0.0, "words")
 
 
 def look_of(shape: tuple[int, int] = (30, 40), pixel_m: tuple[float, float] = (375.0, 375.0), **changed) -> QuickLook:
@@ -23,7 +32,7 @@ def look_of(shape: tuple[int, int] = (30, 40), pixel_m: tuple[float, float] = (3
         "uncertainty": 4 * probability * (1 - probability),
         "today": probability > 0.8,
         "fire": fire,
-        "watch": (probability > 0.4) & ~fire,
+        "zone": zone_of(probability > 0.1),
     }
     return QuickLook(**{**values, **changed}, pixel_m=pixel_m)
 
@@ -61,10 +70,15 @@ def test_it_is_a_picture_and_the_same_each_time(tmp_path: Path):
 def test_maps_and_outlines_are_those_that_were_given():
     look = look_of()
     left, right = _draw(look).axes[:2]
-    for axes, values, mask in ((left, look.probability, look.fire), (right, look.uncertainty, look.watch)):
+    drawn = (
+        (left, look.probability, [look.fire, look.zone.mask]),
+        (right, look.uncertainty, [look.zone.mask]),
+    )
+    for axes, values, masks in drawn:
         np.testing.assert_array_equal(axes.images[0].get_array(), values)
-        (outline,) = [each for each in axes.collections if isinstance(each, LineCollection)]
-        np.testing.assert_array_equal(np.array(outline.get_segments()), mask_edges(mask))
+        outlines = [each for each in axes.collections if isinstance(each, LineCollection)]
+        for outline, mask in zip(outlines, masks, strict=True):
+            np.testing.assert_array_equal(np.array(outline.get_segments()), mask_edges(mask))
     dots = next(each for each in left.collections if not isinstance(each, LineCollection))
     np.testing.assert_array_equal(np.asarray(dots.get_offsets())[:, ::-1], np.argwhere(look.today))
 
@@ -82,7 +96,7 @@ def test_the_scale_bar_is_as_long_as_it_says(pixel_m: float, kilometres: int):
 def test_it_says_what_is_what():
     said = texts(look_of())
     assert said[0] == "fire_1, 2021-08-13" and said[-1].startswith("predicted by fcer-student 1")
-    assert {"active fire today", "predicted perimeter", "watch zone"} <= set(said) and "no data" not in said
+    assert {"active fire today", "predicted perimeter", PROMISE} <= set(said) and "no data" not in said
     holed = look_of().probability
     holed[:3] = np.nan
     assert "no data" in texts(look_of(probability=holed))
@@ -91,6 +105,6 @@ def test_it_says_what_is_what():
 def test_odd_names_and_empty_maps_are_drawn(tmp_path: Path):
     nothing = np.zeros((30, 40), bool)
     still = np.zeros((30, 40), np.float32)
-    odd = look_of(title=r"$\frac{fire_1", uncertainty=still, today=nothing, fire=nothing, watch=nothing)
+    odd = look_of(title=r"$\frac{fire_1", uncertainty=still, today=nothing, fire=nothing, zone=None)
     write_quicklook(tmp_path / "odd.png", odd)
     assert (tmp_path / "odd.png").stat().st_size > 10_000

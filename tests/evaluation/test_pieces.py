@@ -8,10 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from fcer.evaluation import evaluate, shards
 from fcer.evaluation.region_pieces import RegionPiece, RegionTask, sweep_shard
 from fcer.evaluation.region_totals import RegionTotal
 from fcer.evaluation.segmentation_pieces import (
@@ -20,8 +16,12 @@ from fcer.evaluation.segmentation_pieces import (
     SegmentationTotal,
     segment_shard,
 )
-from fcer.evaluation.shards import Shard, cut
 from fcer.evaluation.year import Fires, fires_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fcer.evaluation import evaluate, shards
+from fcer.evaluation.shards import Shard, cut
 from fcer.maps.predicted_maps import PredictedMaps
 from shard_cases import IMAGES, Lazy, assert_same_bits, fire_arrays, fire_maps
 

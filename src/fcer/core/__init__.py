@@ -22,6 +22,7 @@ from fcer.core.ranking import (
     auprc_score,
     aurc_loss,
     auroc_score,
+    auroc_within_score,
     excess_aurc_loss,
     fpr_at_tpr_loss,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "auprc_score",
     "aurc_loss",
     "auroc_score",
+    "auroc_within_score",
     "average_precision_score",
     "bootstrap_median",
     "bootstrap_ranking",

@@ -4,23 +4,30 @@ A draw is a number of times that each fire counts, so that every statistic here 
 is computed anew from pixels.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.rank_counts import RankCounts
 from fcer.core.ranking import auprc, auroc
 
 __all__ = [
-    "bootstrap_average_precision",
+    "Replicates",
+    "Resamples",
     "bootstrap_median",
     "bootstrap_ranking",
     "bootstrap_ratio",
     "draw_fires",
     "percentile_interval",
+    "widened_interval",
 ]
+
+_LEFT_OUT = 200
+"""Parts of the fires at most that are left out in turn; all there are, one by one, if they are no more."""
 
 _AT_ONCE = 1 << 22
 """Numbers in a block of draws: all draws of many thousand fires would fill the memory."""
@@ -41,6 +48,94 @@ def percentile_interval(draws: FloatArray, confidence: float = 0.95) -> tuple[fl
         return float("nan"), float("nan")
     low, high = np.quantile(defined, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def widened_interval(
+    draws: FloatArray, freedom: int, *, acceleration: float = 0.0, confidence: float = 0.95
+) -> tuple[float, float]:
+    """As the middle of the draws, but as wide as few units ask for; NaN where no draw is defined.
+
+    A bootstrap of n units has (n - 1)/n of the variance, and is read as if that were known: with few units the middle
+    95 % is too narrow. Percentiles are taken farther out, where Student's t with `freedom` (n - 1) degrees has them
+    (Hesterberg 2015), and moved by the acceleration (Efron 1987). BCa alone widens nothing: of 7 fires it holds the
+    truth in 86 %, percentiles in 87 %, this in 93 % of cases.
+    """
+    defined = draws[~np.isnan(draws)]
+    if not defined.size or freedom < 1:
+        return float("nan"), float("nan")
+    ends = []
+    for side in ((1 - confidence) / 2, (1 + confidence) / 2):
+        z = np.sqrt((freedom + 1) / freedom) * stats.t.ppf(side, freedom)
+        stretch = 1 - acceleration * z
+        # beyond its pole the correction says no more than that the end is the outermost draw
+        ends.append(stats.norm.cdf(z / stretch) if stretch > 0 else float(z > 0))
+    low, high = np.quantile(defined, ends)
+    return float(low), float(high)
+
+
+class Replicates(NamedTuple):
+    """A statistic of all fires, without some of them, and of each draw; or the mean of several, or a difference."""
+
+    whole: float
+    left_out: FloatArray
+    draws: FloatArray
+    freedom: int
+    """Fires that have a say in it, less one for each year."""
+
+    def minus(self, other: "Replicates") -> "Replicates":
+        """The difference, draw by draw: both of the same fires."""
+        return Replicates.of(self.whole - other.whole, self.left_out - other.left_out, self.draws - other.draws)
+
+    @classmethod
+    def of(cls, whole: float, left_out: FloatArray, draws: FloatArray) -> "Replicates":
+        """Those of one year."""
+        moving = int(np.count_nonzero(left_out != whole)) or left_out.size
+        return cls(whole, left_out, draws, moving - 1)
+
+    @classmethod
+    def mean(cls, years: Sequence["Replicates"]) -> "Replicates":
+        """Of years whose fires are drawn independently."""
+        whole = float(np.mean([one.whole for one in years]))
+        left_out = np.concatenate([whole + (one.left_out - one.whole) / len(years) for one in years])
+        draws = np.mean([one.draws for one in years], axis=0)
+        return cls(whole, left_out, draws, sum(max(one.freedom, 0) for one in years))
+
+    def interval(self, value: float) -> tuple[float, float]:
+        """95% confidence of what was measured as `value`, where `whole` may be so with ties that it has not."""
+        defined = self.draws[~np.isnan(self.draws)]
+        if np.isnan(value) or not defined.size:
+            return float("nan"), float("nan")
+        pull = self.whole - self.left_out[~np.isnan(self.left_out)]
+        spread = float(np.sum(pull**2)) ** 1.5
+        acceleration = float(np.sum(pull**3)) / (6 * spread) if spread > 0 else 0.0
+        low, high = widened_interval(defined, self.freedom, acceleration=acceleration)
+        return value + low - self.whole, value + high - self.whole
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """How often each fire counts (rows, fires): once, then without a part of them in turn, then in each draw."""
+
+    weights: IntArray
+    n_left_out: int
+
+    @classmethod
+    def draw(cls, n_fires: int, n_draws: int, rng: np.random.Generator) -> "Resamples":
+        """None at all for no draws."""
+        draws = draw_fires(n_fires, n_draws, rng)
+        if not n_draws:
+            return cls(draws, 0)
+        parts = min(n_fires, _LEFT_OUT)
+        left_out = np.arange(n_fires) % parts != np.arange(parts)[:, None]
+        rows = np.ones((1, n_fires), dtype=draws.dtype), left_out.astype(draws.dtype), draws
+        return cls(np.concatenate(rows), parts)
+
+    def __bool__(self) -> bool:
+        return bool(len(self.weights))
+
+    def replicates(self, rows: FloatArray) -> Replicates:
+        """What a statistic of every row of weights comes to."""
+        return Replicates.of(float(rows[0]), rows[1 : self.n_left_out + 1], rows[self.n_left_out + 1 :])
 
 
 def bootstrap_ratio(
@@ -77,20 +172,6 @@ def bootstrap_median(values: FloatArray, fire: IntArray, draws: IntArray) -> Flo
         upper = (last <= (total // 2)[:, None]).sum(axis=1)
         medians[some] = np.where(total > 0, (ascending[lower] + ascending[upper]) / 2, np.nan)
     return medians
-
-
-def bootstrap_average_precision(burnt: IntArray, pixels: IntArray, draws: IntArray) -> FloatArray:
-    """AP for each draw, from each fire's burnt and all pixels at rising levels of probability (fires, levels).
-
-    For a whole year's pixels, which are too many to weigh one by one for every draw: pixels of one level tie.
-    """
-    # in floating point, which is exact for counts and far faster to multiply
-    weights = draws.astype(np.float64)
-    hits, above = ((weights @ counts)[:, ::-1].cumsum(axis=1) for counts in (burnt, pixels))
-    precision = hits / np.maximum(above, 1)
-    with np.errstate(invalid="ignore"):
-        ap = np.sum(np.diff(hits, axis=1, prepend=0) * precision, axis=1) / hits[:, -1]
-    return np.where((hits[:, -1] > 0) & (hits[:, -1] < above[:, -1]), ap, np.nan)
 
 
 def bootstrap_ranking(

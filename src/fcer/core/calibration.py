@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import xlog1py, xlogy
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.errors import UndefinedMetricWarning
@@ -14,11 +15,15 @@ __all__ = [
     "ECE_BINS",
     "Binning",
     "ReliabilityCurve",
+    "base_losses",
     "brier_loss",
+    "curve_of_bins",
     "ece_loss",
     "log_losses",
+    "mass_reliability",
     "nll_loss",
     "reliability_curve",
+    "skill_of",
     "width_bin",
 ]
 
@@ -40,6 +45,13 @@ class ReliabilityCurve(NamedTuple):
     n_pixels: IntArray
     mean_prob: FloatArray
     fire_rate: FloatArray
+
+    @property
+    def error(self) -> float:
+        """Mean distance between probability and fire rate, by pixels; NaN for none."""
+        if not self.n_pixels.size:
+            return float("nan")
+        return float(np.average(np.abs(self.mean_prob - self.fire_rate), weights=self.n_pixels))
 
 
 def brier_loss(fire: ArrayLike, prob: ArrayLike) -> float:
@@ -81,9 +93,7 @@ def ece_loss(fire: ArrayLike, prob: ArrayLike, n_bins: int = ECE_BINS, binning: 
     0.1
     """
     curve = reliability_curve(fire, prob, n_bins, binning)
-    if not curve.n_pixels.size:
-        return _undefined("the expected calibration error")
-    return float(np.average(np.abs(curve.mean_prob - curve.fire_rate), weights=curve.n_pixels))
+    return curve.error if curve.n_pixels.size else _undefined("the expected calibration error")
 
 
 def reliability_curve(
@@ -97,18 +107,46 @@ def reliability_curve(
     array([0., 1.])
     """
     burnt, p = _flat(fire, prob)
-    if binning == "width":
-        edges = np.linspace(0, 1, n_bins + 1)
-        bins = width_bin(p, n_bins)
-    else:
-        cuts = np.arange(1, n_bins) * p.size // n_bins
-        edges = np.unique(np.concatenate([[0.0], np.sort(p)[cuts] if p.size else [], [1.0]]))
-        bins = np.minimum(np.searchsorted(edges, p, side="right") - 1, edges.size - 2)
-    count = np.bincount(bins, minlength=edges.size - 1)
+    if binning == "mass":
+        values, inverse = np.unique(p, return_inverse=True)
+        n_burnt = np.bincount(inverse[burnt], minlength=values.size)
+        return mass_reliability(values, n_burnt, np.bincount(inverse), n_bins)
+    edges = np.linspace(0, 1, n_bins + 1)
+    return curve_of_bins(edges, width_bin(p, n_bins), p, burnt, np.ones(p.size, dtype=np.int64))
+
+
+def mass_reliability(values: FloatArray, burnt: IntArray, pixels: IntArray, n_bins: int = ECE_BINS) -> ReliabilityCurve:
+    """In bins of equal mass, from the burnt and all pixels at each of some ascending probabilities."""
+    last = np.cumsum(pixels)
+    cuts = np.arange(1, n_bins) * last[-1] // n_bins if last.size else np.empty(0)
+    edges = np.unique(np.concatenate([[0.0], values[np.searchsorted(last, cuts, side="right")], [1.0]]))
+    bins = np.minimum(np.searchsorted(edges, values, side="right") - 1, edges.size - 2)
+    return curve_of_bins(edges, bins, values, burnt, pixels)
+
+
+def curve_of_bins(
+    edges: FloatArray, bins: IntArray, prob: FloatArray, burnt: IntArray | BoolArray, pixels: IntArray
+) -> ReliabilityCurve:
+    """The bins that hold pixels, from probabilities each of which some pixels, and some burnt ones, have."""
+    count, prob_sum, fire_sum = (
+        np.bincount(bins, weights=weights, minlength=edges.size - 1) for weights in (pixels, pixels * prob, burnt)
+    )
     some = np.flatnonzero(count)
-    mean_prob = np.bincount(bins, weights=p, minlength=count.size)[some] / count[some]
-    fire_rate = np.bincount(bins[burnt], minlength=count.size)[some] / count[some]
-    return ReliabilityCurve(edges[some], edges[some + 1], count[some], mean_prob, fire_rate)
+    n = count[some]
+    return ReliabilityCurve(edges[some], edges[some + 1], n.astype(np.int64), prob_sum[some] / n, fire_sum[some] / n)
+
+
+def skill_of(loss: FloatArray, base_loss: FloatArray) -> FloatArray:
+    """The share of the base rate's own loss that is spared; NaN where that is 0, since one class alone is there."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(base_loss > 0, 1 - loss / base_loss, np.nan)
+
+
+def base_losses(burnt: IntArray | FloatArray, pixels: IntArray | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Brier score and negative log-likelihood of a constant forecast of the share of pixels that burnt."""
+    with np.errstate(invalid="ignore"):
+        f = burnt / pixels
+    return f * (1 - f), -(xlogy(f, f) + xlog1py(1 - f, -f))
 
 
 def width_bin(prob: FloatArray, n_bins: int) -> IntArray:

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
+from fcer.core.rank_counts import cells_of
 from fcer.core.regions import pixels_inside, ring_index
 from fcer.core.segmentation import FIRE_THRESHOLD
 
@@ -14,23 +16,25 @@ __all__ = ["NearFire", "list_near_fire"]
 
 @dataclass(frozen=True)
 class NearFire:
-    """The pixels of fire images within the largest finite radius, and the errors beyond it.
+    """The pixels of fire images within the largest finite radius, and the false alarms beyond it.
 
-    Positions count the pixels of all fire images, image by image, row by row; padding is not among them.
+    Positions count the pixels of these images, image by image, row by row; padding is not among them.
     """
 
     radii: tuple[float, ...]
     image_pixels: IntArray
-    """How many pixels each fire image has."""
+    """How many pixels each image has."""
     position: IntArray
     ring: IntArray
-    fire: BoolArray
-    error: BoolArray
-    far_error: IntArray
+    burnt: BoolArray
+    predicted: BoolArray
+    """Where the reference predicts fire."""
+    far_alarm: IntArray
+    """What burnt is near fire: beyond, the reference errs only where it predicts fire."""
 
     @property
     def n_images(self) -> int:
-        """How many fire images there are."""
+        """How many images there are."""
         return len(self.image_pixels)
 
     @property
@@ -45,42 +49,40 @@ class NearFire:
 
     @property
     def image(self) -> IntArray:
-        """The fire image that each listed pixel belongs to."""
+        """Which of these images each listed pixel belongs to."""
         return np.repeat(np.arange(self.n_images), np.diff(self.edges))
 
-    @classmethod
-    def join(cls, pieces: Sequence["NearFire"]) -> "NearFire":
-        """One list for the images of all pieces, in their order; the pieces share radii."""
-        offsets = np.cumsum([0] + [piece.n_pixels for piece in pieces])
-        return cls(
-            pieces[0].radii,
-            np.concatenate([piece.image_pixels for piece in pieces]),
-            np.concatenate([piece.position + o for piece, o in zip(pieces, offsets, strict=False)]),
-            np.concatenate([piece.ring for piece in pieces]),
-            np.concatenate([piece.fire for piece in pieces]),
-            np.concatenate([piece.error for piece in pieces]),
-            np.concatenate([piece.far_error + o for piece, o in zip(pieces, offsets, strict=False)]),
-        )
+    @cached_property
+    def cell(self) -> IntArray:
+        """The kind of each listed pixel."""
+        return cells_of(self.predicted, self.predicted != self.burnt)
+
+    def within(self, radius: float) -> BoolArray:
+        """Which of the listed pixels are in the region of one of the radii."""
+        return np.asarray(self.ring <= self.radii.index(radius))
 
 
 def list_near_fire(
-    fire: BoolArray, reference_prob: FloatArray, radii: Sequence[float], inside: BoolArray | None = None
+    burnt: BoolArray,
+    reference_prob: FloatArray,
+    radii: Sequence[float],
+    inside: BoolArray | None = None,
+    threshold: float = FIRE_THRESHOLD,
 ) -> NearFire:
     """List the pixels of fire images (N, H, W) within the largest of the finite, ascending `radii`.
 
     Where images are padded to one size, `inside` says which pixels are theirs.
     """
-    rings = ring_index(fire, radii) if radii else np.zeros(fire.shape, dtype=np.uint8)
-    wrong = (reference_prob > FIRE_THRESHOLD) != fire
-    ring, error, burnt = (pixels_inside(stack, inside) for stack in (rings, wrong, fire))
+    stacks = ring_index(burnt, radii), reference_prob > threshold, burnt
+    ring, predicted, is_burnt = (pixels_inside(stack, inside) for stack in stacks)
     is_near = ring < len(radii)
     position = np.flatnonzero(is_near)
     return NearFire(
         radii=tuple(radii),
-        image_pixels=np.full(len(fire), fire[:1].size) if inside is None else np.count_nonzero(inside, axis=(1, 2)),
+        image_pixels=np.full(len(burnt), burnt[:1].size) if inside is None else np.count_nonzero(inside, axis=(1, 2)),
         position=position,
         ring=ring[position],
-        fire=burnt[position],
-        error=error[position],
-        far_error=np.flatnonzero(error & ~is_near),
+        burnt=is_burnt[position],
+        predicted=predicted[position],
+        far_alarm=np.flatnonzero(predicted & ~is_near),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from fcer.core.arrays import FloatArray, IntArray
 from fcer.core.near_fire import NearFire
 from fcer.core.rank_counts import placed_counts
-from fcer.core.ranking import auprc, auroc
+from fcer.core.ranking import auprc, auroc, auroc_within
 
 __all__ = ["ImageScores", "image_scores"]
 
@@ -19,6 +19,7 @@ class ImageScores(NamedTuple):
 
     auroc: FloatArray
     auprc: FloatArray
+    auroc_within: FloatArray
     n_pixels: IntArray
     n_errors: IntArray
 
@@ -26,12 +27,13 @@ class ImageScores(NamedTuple):
 def image_scores(near: NearFire, unc: FloatArray, radii: Sequence[float]) -> ImageScores:
     """Score each image in the regions of some of `near.radii`, in any order; `unc` is in the list's order."""
     shape = near.n_images, len(radii)
-    scores, counts = np.full((2, *shape), np.nan), np.zeros((2, *shape), dtype=np.int64)
+    scores, counts = np.full((3, *shape), np.nan), np.zeros((2, *shape), dtype=np.int64)
     columns = np.argsort(radii)
     # rings of the list between two of these radii are one ring here
     ring = np.searchsorted(np.sort(radii), near.radii)[near.ring]
     for image, (start, stop) in enumerate(pairwise(near.edges)):
-        ranks = placed_counts(unc[start:stop], near.error[start:stop], ring[start:stop], len(radii))
-        scores[:, image, columns] = auroc(ranks), auprc(ranks)
+        by_class = placed_counts(unc[start:stop], near.cell[start:stop], ring[start:stop], len(radii))
+        ranks = by_class.pooled
+        scores[:, image, columns] = auroc(ranks), auprc(ranks), auroc_within(by_class)
         counts[:, image, columns] = ranks.n_positives + ranks.n_negatives, ranks.n_positives
     return ImageScores(*scores, *counts)

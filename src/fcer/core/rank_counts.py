@@ -1,33 +1,25 @@
 """Counts behind every ranking metric: positives and negatives below, and tied with, each positive's score.
 
-Counts of rings add up to counts of regions, so each pixel is sorted once, inside its ring, whatever the
-number of regions; and rings of several pieces of data merge by joining and sorting them. Counts are whole
-numbers: ties are exact.
+Counts of rings add up to counts of regions, and those of predicted classes to those of all pixels, so each pixel is
+placed once, whatever the number of regions. Counts are whole numbers: ties are exact.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["RankCounts", "RingScores", "nested_counts", "place", "placed_counts", "rings_of"]
+__all__ = ["ClassCounts", "RankCounts", "cells_of", "counts_by_level", "place", "placed_counts"]
+
+N_CELLS = 4
+"""Kinds of pixels: predicted as fire or not, right or wrong."""
 
 
-class RingScores(NamedTuple):
-    """The scores of one ring's pixels, ascending, and those of the positives among them, ascending."""
-
-    scores: FloatArray
-    positives: FloatArray
-
-    @classmethod
-    def sort(cls, scores: FloatArray, positives: FloatArray) -> "RingScores":
-        """A ring from scores in any order; half precision is widened, which keeps ranks and sorts faster."""
-        if scores.dtype == np.float16:
-            scores, positives = scores.astype(np.float32), positives.astype(np.float32)
-        return cls(np.sort(scores), np.sort(positives))
+def cells_of(predicted: BoolArray, wrong: BoolArray) -> IntArray:
+    """The kind of each pixel: 0 right and 1 wrong where no fire was predicted, 2 right and 3 wrong where it was."""
+    return 2 * predicted.astype(np.uint8) + wrong
 
 
 class RankCounts(NamedTuple):
@@ -48,62 +40,83 @@ class RankCounts(NamedTuple):
         """Whether there is anything to rank."""
         return (self.n_positives > 0) & (self.n_negatives > 0)
 
-
-def nested_counts(rings: Sequence[RingScores]) -> Iterator[RankCounts]:
-    """Counts of the region made of the first ring, of the first two, and so on, at all positives' scores."""
-    thresholds = np.unique(np.concatenate([ring.positives for ring in rings]))
-    below = tied = positives_below = positives_tied = np.zeros(thresholds.size, dtype=np.int64)
-    n = n_positives = np.int64(0)
-    for scores, positives in rings:
-        # positives are pixels too: negatives are what is left of all pixels
-        ring_below, ring_tied = _below_and_tied(scores, thresholds)
-        ring_positives_below, ring_positives_tied = _below_and_tied(positives, thresholds)
-        below, tied = below + ring_below, tied + ring_tied
-        positives_below = positives_below + ring_positives_below
-        positives_tied = positives_tied + ring_positives_tied
-        n, n_positives = n + scores.size, n_positives + positives.size
-        yield RankCounts(
-            positives_below,
-            positives_tied,
-            below - positives_below,
-            tied - positives_tied,
-            np.asarray(n_positives),
-            np.asarray(n - n_positives),
-        )
+    def plus(self, other: "RankCounts") -> "RankCounts":
+        """Of the pixels of both, which were counted at the same scores."""
+        return RankCounts(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))
 
 
-def rings_of(scores: FloatArray, positive: BoolArray, ring: IntArray, n_rings: int) -> list[RingScores]:
-    """Pixels sorted ring by ring; those of ring `n_rings` and beyond are left out."""
-    order = np.argsort(ring, kind="stable")
-    edges = np.searchsorted(ring[order], np.arange(n_rings + 1))
-    scores, positive = scores[order], positive[order]
-    return [
-        RingScores.sort(scores[start:stop], scores[start:stop][positive[start:stop]]) for start, stop in pairwise(edges)
-    ]
+class ClassCounts(NamedTuple):
+    """A region's wrong and right pixels by what was predicted, both counted at the scores of all wrong ones."""
+
+    missed: RankCounts
+    """Where no fire was predicted: the wrong ones burnt."""
+    alarms: RankCounts
+    """Where fire was predicted: the wrong ones did not burn."""
+
+    @property
+    def pooled(self) -> RankCounts:
+        """Whatever was predicted."""
+        return self.missed.plus(self.alarms)
 
 
-def placed_counts(scores: FloatArray, positive: BoolArray, ring: IntArray, n_rings: int) -> RankCounts:
-    """What `nested_counts` gives, for all regions (regions, scores) in a few operations.
+def counts_by_level(positives: Any, negatives: Any) -> RankCounts:
+    """Counts at each of some rising levels of a score, from how many pixels (..., levels) are at each."""
+    return RankCounts(
+        positives.cumsum(axis=-1) - positives,
+        positives,
+        negatives.cumsum(axis=-1) - negatives,
+        negatives,
+        np.asarray(positives.sum(axis=-1)),
+        np.asarray(negatives.sum(axis=-1)),
+    )
+
+
+def placed_counts(scores: FloatArray, cell: IntArray, ring: IntArray, n_rings: int) -> ClassCounts:
+    """Counts of the regions (regions, scores) made of the first ring, of the first two, and so on.
 
     For one image's few hundred pixels, where the number of operations is what takes time.
     """
-    thresholds = np.unique(scores[positive])
+    thresholds = np.unique(scores[cell % 2 == 1])
     n_places = 2 * thresholds.size + 1
-    places = place(scores, thresholds) + n_places * ring.astype(np.intp)
-    positives, negatives = (
-        np.bincount(places[some], minlength=n_places * n_rings)[: n_places * n_rings]
-        .reshape(n_rings, n_places)
-        .cumsum(axis=0)
-        for some in (positive, ~positive)
+    row = ring.astype(np.intp) * N_CELLS + cell
+    size = n_rings * N_CELLS * n_places
+    counted = np.bincount(place(scores, thresholds) + n_places * row, minlength=size)[:size]
+    regions = counted.reshape(n_rings, N_CELLS, n_places).cumsum(axis=0)
+    below, tied, n = regions.cumsum(axis=2)[..., :-1:2], regions[..., 1::2], regions.sum(axis=2)
+    return ClassCounts(
+        *(
+            RankCounts(below[:, wrong], tied[:, wrong], below[:, right], tied[:, right], n[:, wrong], n[:, right])
+            for right, wrong in ((0, 1), (2, 3))
+        )
     )
-    return RankCounts(
-        positives.cumsum(axis=1)[:, :-1:2],
-        positives[:, 1::2],
-        negatives.cumsum(axis=1)[:, :-1:2],
-        negatives[:, 1::2],
-        positives.sum(axis=1),
-        negatives.sum(axis=1),
-    )
+
+
+def nested_counts(
+    scores: FloatArray, cell: IntArray, ring: IntArray, n_rings: int, rest: FloatArray
+) -> Iterator[ClassCounts]:
+    """The same one region after the other, for many pixels; `rest`, ascending, joins the last region's cell 0."""
+    thresholds = np.unique(scores[cell % 2 == 1])
+    order = np.argsort(ring, kind="stable")
+    scores, cell = scores[order], cell[order]
+    edges = np.searchsorted(ring[order], np.arange(n_rings + 1))
+    n_places = 2 * thresholds.size + 1
+    placed = np.zeros((N_CELLS, n_places), dtype=np.int64)
+    for k in range(n_rings):
+        some = slice(edges[k], edges[k + 1])
+        places = place(scores[some], thresholds) + n_places * cell[some].astype(np.intp)
+        placed += np.bincount(places, minlength=placed.size).reshape(placed.shape)
+        below, tied, n = placed.cumsum(axis=1)[:, :-1:2], placed[:, 1::2].copy(), placed.sum(axis=1)
+        if k == n_rings - 1 and rest.size:
+            rest_below = np.searchsorted(rest, thresholds, side="left")
+            below[0] += rest_below
+            tied[0] += np.searchsorted(rest, thresholds, side="right") - rest_below
+            n[0] += rest.size
+        yield ClassCounts(
+            *(
+                RankCounts(below[wrong], tied[wrong], below[right], tied[right], n[wrong, ...], n[right, ...])
+                for right, wrong in ((0, 1), (2, 3))
+            )
+        )
 
 
 def place(scores: FloatArray, thresholds: FloatArray) -> IntArray:
@@ -111,8 +124,3 @@ def place(scores: FloatArray, thresholds: FloatArray) -> IntArray:
     between = np.searchsorted(thresholds, scores)
     on = np.append(thresholds, np.nan)[between] == scores
     return np.asarray(2 * between + on)
-
-
-def _below_and_tied(ascending: FloatArray, thresholds: FloatArray) -> tuple[IntArray, IntArray]:
-    below = np.searchsorted(ascending, thresholds, side="left")
-    return below, np.searchsorted(ascending, thresholds, side="right") - below

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma
 
 from fcer.core.arrays import FloatArray, IntArray
-from fcer.core.rank_counts import RankCounts, RingScores, nested_counts
+from fcer.core.rank_counts import ClassCounts, RankCounts, cells_of, nested_counts
 from fcer.errors import UndefinedMetricWarning
 
 __all__ = [
@@ -25,12 +25,15 @@ __all__ = [
     "aurc_loss",
     "auroc",
     "auroc_score",
+    "auroc_within",
+    "auroc_within_score",
     "excess_aurc",
     "excess_aurc_loss",
     "fpr_at_tpr",
     "fpr_at_tpr_loss",
     "rank_counts",
     "ranking_scores",
+    "threshold_at_tpr",
 ]
 
 
@@ -39,6 +42,10 @@ class RankingScores(NamedTuple):
 
     auroc: float
     auprc: float
+    auroc_within: float
+    auroc_alarms: float
+    auroc_missed: float
+    false_alarm_share: float
     fpr95: float
     aurc: float
     e_aurc: float
@@ -49,27 +56,45 @@ def rank_counts(positive: ArrayLike, score: ArrayLike) -> RankCounts:
     """Counts of one region from its pixels, in any order and shape."""
     is_positive = np.asarray(positive, dtype=bool).ravel()
     scores = np.asarray(score).ravel()
-    return next(nested_counts([RingScores.sort(scores, scores[is_positive])]))
+    of_positives = np.ones(np.count_nonzero(is_positive), dtype=np.uint8)
+    rest = np.sort(scores[~is_positive])
+    return next(nested_counts(scores[is_positive], of_positives, np.zeros_like(of_positives), 1, rest)).missed
 
 
-def ranking_scores(counts: RankCounts) -> RankingScores:
+def ranking_scores(counts: ClassCounts) -> RankingScores:
     """All ranking metrics of one region, without a warning where they are undefined."""
+    pooled = counts.pooled
+    n_errors = int(pooled.n_positives)
     return RankingScores(
-        float(auroc(counts)),
-        float(auprc(counts)),
-        fpr_at_tpr(counts),
-        aurc(counts),
-        excess_aurc(counts),
-        augrc(counts),
+        float(auroc(pooled)),
+        float(auprc(pooled)),
+        float(auroc_within(counts)),
+        float(auroc(counts.alarms)),
+        float(auroc(counts.missed)),
+        int(counts.alarms.n_positives) / n_errors if n_errors else float("nan"),
+        fpr_at_tpr(pooled),
+        aurc(pooled),
+        excess_aurc(pooled),
+        augrc(pooled),
     )
 
 
 def auroc(counts: RankCounts) -> FloatArray:
     """The chance that a positive outscores a negative, ties counting half, for each region."""
-    # twice the number of won pairs, as a whole number: no rounding before the division
-    won = np.sum(counts.positives_tied * (2 * counts.negatives_below + counts.negatives_tied), axis=-1)
     with np.errstate(invalid="ignore"):  # 0/0 with one class only
-        return np.asarray(won / (2 * counts.n_positives * counts.n_negatives))
+        return np.asarray(_won_twice(counts) / (2 * counts.n_positives * counts.n_negatives))
+
+
+def auroc_within(counts: ClassCounts) -> FloatArray:
+    """The same among pairs that were predicted alike, for each region: what the predicted class says is left out."""
+    pairs = sum(one.n_positives * one.n_negatives for one in counts)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sum(_won_twice(one) for one in counts) / (2 * np.asarray(pairs)))
+
+
+def _won_twice(counts: RankCounts) -> IntArray:
+    """Twice the number of pairs that the positive wins, as a whole number: no rounding before the division."""
+    return np.asarray(np.sum(counts.positives_tied * (2 * counts.negatives_below + counts.negatives_tied), axis=-1))
 
 
 def auprc(counts: RankCounts) -> FloatArray:
@@ -87,9 +112,14 @@ def fpr_at_tpr(counts: RankCounts, tpr: float = 0.95) -> float:
     """The share of one region's negatives at or above the highest score that catches `tpr` of its positives."""
     if not counts.both_classes:
         return float("nan")
+    below = counts.negatives_below[threshold_at_tpr(counts, tpr)]
+    return float((counts.n_negatives - below) / counts.n_negatives)
+
+
+def threshold_at_tpr(counts: RankCounts, tpr: float = 0.95) -> int:
+    """Which of one region's scores is the highest that catches `tpr` of its positives."""
     caught = (counts.n_positives - counts.positives_below) / counts.n_positives
-    threshold = np.flatnonzero(caught >= tpr)[-1]
-    return float((counts.n_negatives - counts.negatives_below[threshold]) / counts.n_negatives)
+    return int(np.flatnonzero(caught >= tpr)[-1])
 
 
 def aurc(counts: RankCounts) -> float:
@@ -128,6 +158,22 @@ def auroc_score(positive: ArrayLike, score: ArrayLike) -> float:
     0.75
     """
     return float(auroc(_defined(rank_counts(positive, score), "AUROC")))
+
+
+def auroc_within_score(error: ArrayLike, uncertainty: ArrayLike, predicted: ArrayLike) -> float:
+    """AUROC among pairs of a wrong and a right pixel that were predicted alike.
+
+    >>> auroc_within_score([0, 1, 0, 1], [0.1, 0.4, 0.7, 0.6], predicted=[0, 0, 1, 1])
+    0.5
+    """
+    wrong, fire = (np.asarray(mask, dtype=bool).ravel() for mask in (error, predicted))
+    scores, empty = np.asarray(uncertainty).ravel(), np.empty(0)
+    ring = np.zeros(scores.size, dtype=np.uint8)
+    counts = next(nested_counts(scores, cells_of(fire, wrong), ring, 1, empty))
+    if not any(one.both_classes for one in counts):
+        message = "AUROC within the predicted class is undefined and NaN: no class has both wrong and right pixels"
+        warnings.warn(message, UndefinedMetricWarning, stacklevel=2)
+    return float(auroc_within(counts))
 
 
 def auprc_score(positive: ArrayLike, score: ArrayLike) -> float:

@@ -1,18 +1,21 @@
 """Methods against each other: paired tests, their sensitivity to the anchor, and confidence intervals."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from fcer.core.arrays import FloatArray, IntArray
-from fcer.core.bootstrap import bootstrap_median, draw_fires, percentile_interval
+from fcer.core.arrays import IntArray
+from fcer.core.bootstrap import Replicates, bootstrap_median, draw_fires, widened_interval
 from fcer.core.statistics import holm_correction, wilcoxon_test
+from fcer.errors import UndefinedMetricWarning
 
-__all__ = ["RANKING_METRICS", "TEST_COLUMNS", "compare", "confidence", "method_pairs"]
+__all__ = ["RANKING_METRICS", "TEST_COLUMNS", "Estimate", "compare", "confidence", "method_pairs"]
 
-RANKING_METRICS = ("auroc", "auprc")
+RANKING_METRICS = ("auroc", "auprc", "auroc_within")
 
 TEST_COLUMNS = [
     *("metric", "scope", "unit", "a", "b", "n", "n_nonzero", "w_plus", "w_minus", "p", "rank_biserial"),
@@ -21,21 +24,41 @@ TEST_COLUMNS = [
 _INTERVAL_COLUMNS = ["scope", "metric", "a", "b", "value", "ci_low", "ci_high"]
 
 
-def method_pairs(methods: Sequence[str], first: str) -> list[tuple[str, str]]:
-    """`first` against each other method, then every other pair, in the methods' order.
+class Estimate(NamedTuple):
+    """What was measured, and the same for draws of fires."""
+
+    value: float
+    replicates: Replicates
+
+    def minus(self, other: "Estimate") -> "Estimate":
+        """The difference from another of the same fires."""
+        return Estimate(self.value - other.value, self.replicates.minus(other.replicates))
+
+
+def method_pairs(methods: Sequence[str], first: str, controls: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """`first` against each other method, then every other pair, in the methods' order; then each against controls.
 
     >>> method_pairs(["ensemble", "dropout", "student"], first="student")
     [('student', 'ensemble'), ('student', 'dropout'), ('ensemble', 'dropout')]
+    >>> method_pairs(["ensemble", "student", "random"], first="student", controls=["random"])
+    [('student', 'ensemble'), ('student', 'random'), ('ensemble', 'random')]
     """
-    others = [method for method in methods if method != first]
-    return [(first, other) for other in others] + list(combinations(others, 2))
+    others = [method for method in methods if method != first and method not in controls]
+    pairs = [(first, other) for other in others] + list(combinations(others, 2))
+    return pairs + [(method, control) for method in (first, *others) for control in controls]
 
 
-def compare(per_image: pd.DataFrame, pairs: Sequence[tuple[str, str]], n_draws: int, seed: int) -> pd.DataFrame:
+def compare(
+    per_image: pd.DataFrame,
+    pairs: Sequence[tuple[str, str]],
+    n_draws: int,
+    seed: int,
+    controls: Sequence[str] = (),
+) -> pd.DataFrame:
     """Every test of per-image scores: for each pair, by year and pooled, by image and by fire.
 
-    What one method `a` is tested for in a scope and unit, against all others and in all metrics, is one family of
-    Holm's correction: controls among the methods must not blunt the question whether the student is better.
+    What one method `a` is tested for in a scope and unit, against all other methods and in all metrics, is one family
+    of Holm's correction. Its tests against controls are another: they must not blunt the question which is better.
     """
     scores = per_image.pivot(index=["year", "fire_id", "index"], columns="method", values=list(RANKING_METRICS))
     samples = [(scope, unit, table) for scope, part in _scopes(scores) for unit, table in _units(part)]
@@ -46,35 +69,37 @@ def compare(per_image: pd.DataFrame, pairs: Sequence[tuple[str, str]], n_draws: 
             draws = draw_fires(fire.max(initial=-1) + 1, n_draws, np.random.default_rng(seed))
             for metric in RANKING_METRICS:
                 ours, theirs = table[metric][a].to_numpy(), table[metric][b].to_numpy()
-                low, high = percentile_interval(bootstrap_median(ours - theirs, fire, draws))
+                delta = ours - theirs
+                n_fires = np.unique(fire[~np.isnan(delta)]).size
+                low, high = widened_interval(bootstrap_median(delta, fire, draws), n_fires - 1)
                 names = {"metric": metric, "scope": scope, "unit": unit, "a": a, "b": b}
-                result = wilcoxon_test(ours, theirs)._asdict()
+                with warnings.catch_warnings():
+                    if metric == "auroc_within":  # which has been said of the year itself
+                        warnings.simplefilter("ignore", UndefinedMetricWarning)
+                    result = wilcoxon_test(ours, theirs)._asdict()
                 rows.append({**names, **result, "ci_low": low, "ci_high": high})
     tests = pd.DataFrame(rows, columns=TEST_COLUMNS)
-    for _, family in tests.groupby(["scope", "unit", "a"]):
+    for _, family in tests.groupby(["scope", "unit", "a", tests["b"].isin(controls)]):
         tests.loc[family.index, "p_holm"] = holm_correction(family["p"])
     return tests
 
 
-def confidence(
-    values: Mapping[int, Mapping[str, Mapping[Hashable, float]]],
-    replicates: Mapping[int, Mapping[str, Mapping[str, FloatArray]]],
-    pairs: Sequence[tuple[str, str]],
-) -> pd.DataFrame:
-    """95% confidence of each metric and of each pair's difference, by year and for the mean over years.
+def confidence(estimates: Mapping[int, Mapping[tuple[str, str], Mapping[str, Estimate]]]) -> pd.DataFrame:
+    """95% confidence of each metric, and of each pair's difference, by year and for the mean over years.
 
-    Both arguments go by year, method and metric: what was measured, and the same for each draw of fires.
+    Estimates go by year, then by method and the one that it is compared with (or ""), then by metric. Years in which a
+    metric is undefined do not count for its mean.
     """
     rows = []
-    scopes = [(str(year), [year]) for year in values] + ([("mean", list(values))] if values else [])
+    scopes = [(str(year), [year]) for year in estimates] + ([("mean", list(estimates))] if estimates else [])
     for scope, years in scopes:
-        first = replicates[years[0]]
-        subjects = [(method, "") for method in first] + list(pairs)
-        for a, b in subjects:
-            for metric in first[a]:
-                value = np.mean([values[y][a][metric] - (values[y][b][metric] if b else 0) for y in years])
-                draws = [replicates[y][a][metric] - (replicates[y][b][metric] if b else 0) for y in years]
-                rows.append((scope, metric, a, b, value, *percentile_interval(np.mean(draws, axis=0))))
+        for (a, b), metrics in estimates[years[0]].items():
+            for metric in metrics:
+                found = [estimates[year][a, b][metric] for year in years]
+                defined = [one for one in found if not np.isnan(one.value)] or found[:1]
+                value = float(np.mean([one.value for one in defined]))
+                interval = Replicates.mean([one.replicates for one in defined]).interval(value)
+                rows.append((scope, metric, a, b, value, *interval))
     return pd.DataFrame(rows, columns=_INTERVAL_COLUMNS)
 
 

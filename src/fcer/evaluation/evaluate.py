@@ -1,23 +1,32 @@
 """The whole FCER evaluation of predicted maps: segmentation, sweep, per-image scores, tests, sensitivity."""
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
-import pandas as pd
 
+from fcer.core.rank_bounds import RankBound
+from fcer.core.region_totals import MethodRegions, RegionPlan
 from fcer.core.regions import DEFAULT_RADII, radius_in_pixels
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.sweep import warn_where_undefined
-from fcer.errors import ConfigError, PredictionsError
+from fcer.errors import ConfigError, FcerWarning, PredictionsError, UndefinedMetricWarning
 from fcer.evaluation.comparison import compare, confidence, method_pairs
-from fcer.evaluation.engines import Engine, ExactEngine, ShardEngine, choose_engine
-from fcer.evaluation.progress import Bar, Progress, no_bar, terminal_bar
+from fcer.evaluation.controls import CONTROLS, split_controls
+from fcer.evaluation.engines import Engine, Fires, choose_engine, reads
+from fcer.evaluation.measured_year import MeasuredYear
+from fcer.evaluation.progress import Progress, no_bar, terminal_bar
 from fcer.evaluation.results import Results, Settings
+from fcer.evaluation.segmentation_totals import MethodSegmentation
+from fcer.evaluation.shards import read_whole
 from fcer.evaluation.tables import (
-    MeasuredYear,
     anchor_table,
+    corp_table,
     own_errors_table,
     per_image_table,
     reliability_table,
@@ -26,13 +35,27 @@ from fcer.evaluation.tables import (
     sensitivity_table,
     sweep_table,
 )
-from fcer.evaluation.year import Fires, MethodSegmentation
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
-__all__ = ["evaluate", "evaluate_files"]
+__all__ = ["Options", "evaluate", "evaluate_files"]
 
 _AROUND = (0.5, 0.75, 1.25, 1.5, 2.0)
 _STUDENT, _ENSEMBLE = "student", "ensemble"
+_IN_MEMORY_BYTES = 512 << 20
+
+
+class Options(TypedDict, total=False):
+    """What an evaluation may be asked for; see `evaluate`."""
+
+    reference: str | None
+    anchor: float | str
+    radii: Iterable[float | str]
+    threshold: float
+    bootstrap: int
+    seed: int
+    engine: str
+    workers: int
+    progress: Progress | None
 
 
 def evaluate(
@@ -41,6 +64,7 @@ def evaluate(
     reference: str | None = None,
     anchor: float | str = 4.0,
     radii: Iterable[float | str] = DEFAULT_RADII,
+    threshold: float = FIRE_THRESHOLD,
     bootstrap: int = 1000,
     seed: int = 0,
     engine: str = "auto",
@@ -61,13 +85,16 @@ def evaluate(
         surface distance of `ensemble` (of the reference where there is none) over these years.
     radii:
         Of the sweep, in pixels or metres; the full image is always added.
+    threshold:
+        A probability above it predicts fire: what counts as an error hangs on it.
     bootstrap:
         Draws of fires behind confidence intervals; 0 for none.
     seed:
         Of those draws.
     engine:
         `"exact"` sorts every pixel in memory, `"shards"` adds up shards of images, by 16-bit codes, in memory that
-        does not grow with their number; `"auto"` chooses by the number of pixels.
+        does not grow with their number; `"auto"` chooses by the pixels of the
+        largest year.
     workers:
         Processes that shards are worked on by, side by side; 0 for one on each core.
     progress:
@@ -86,76 +113,142 @@ def evaluate(
     11        inf  0.866       426
     """
     years = [maps] if isinstance(maps, PredictedMaps) else list(maps)
-    methods = _check_years(years)
-    reference = _choose_reference(methods, reference)
+    stored = _check_years(years)
+    reference = _choose_reference(stored, reference)
+    methods, controls = split_controls(stored, reference)
+    if not 0 <= threshold < 1:
+        raise ConfigError(f"threshold: {threshold!r} is none; give a probability from 0 to below 1, such as 0.5")
     swept = _parse_radii(radii)
-    measure: Engine = ExactEngine()
-    if choose_engine(engine, years) == "shards":
-        measure = ShardEngine(workers)
-        progress = None if progress is terminal_bar else progress  # shards have a bar of their own there
-    n_reads = sum(year.shape[0] for year in years) * measure.reads(len(methods))
-    with closing((progress or no_bar)(n_reads)) as bar:
-        segmented = [measure.segment(year, bootstrap, seed, bar) for year in years]
-        segmentation = [found for _, found in segmented]
+    engine = choose_engine(engine, years)
+    if engine == "exact":
+        years = [_in_memory(year) for year in years]
+    elif progress is terminal_bar:
+        progress = None  # shards have a bar of their own there
+    n_images = sum(year.shape[0] for year in years)
+    with closing((progress or no_bar)(n_images * reads(engine, len(methods), len(controls)))) as bar:
+        way = Engine(engine, workers, bar)
+        fires = [Fires.of(year, bootstrap, seed) for year in years]
+        segmentation = [
+            _segment(way, year, methods, of_year, threshold) for year, of_year in zip(years, fires, strict=True)
+        ]
         anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
         anchors = _anchors(anchor_px, segmentation)
-        measured = [
-            _measure_year(measure, year, *found, reference, swept, list(anchors.values()), bar)
-            for year, found in zip(years, segmented, strict=True)
-        ]
-    pairs = method_pairs(methods, _STUDENT if _STUDENT in methods else reference)
+        finite = tuple(sorted({*swept[:-1], *anchors.values()}))
+        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold)
+        measured = []
+        for year, of_year, found in zip(years, fires, segmentation, strict=True):
+            regions = way.sweep(year, methods, controls, reference, of_year, plan)
+            _check_regions(year, regions, reference, plan, [*swept, anchor_px])
+            measured.append(MeasuredYear(year, of_year, found, regions, anchor_px))
+    pairs = method_pairs(methods, _STUDENT if _STUDENT in methods else reference, controls)
     per_image = per_image_table(measured)
-    tables = {
-        "sweep": sweep_table(measured, swept),
-        "segmentation": segmentation_table(measured),
-        "anchor": anchor_table(measured, anchor_px),
+    estimated = {
+        year.maps.year: {
+            pair: year.estimates(*pair) for pair in [*((method, "") for method in (*methods, *controls)), *pairs]
+        }
+        for year in measured
+        if bootstrap
     }
-    asked = tuple(year.year for year in years), methods, reference, anchor_px, anchor_from, bootstrap, seed
-    bound = measure.bound
-    settings = Settings(*asked) if bound is None else Settings(*asked, "shards", bound.auroc, bound.auprc)
+    bounds = [found.bound for year in measured for part in (year.segmentation, year.regions) for found in part.values()]
+    bound = RankBound(*map(max, zip(*bounds, strict=True)))
     return Results(
-        settings,
-        **tables,
+        Settings(
+            years=tuple(year.year for year in years),
+            methods=(*methods, *controls),
+            controls=controls,
+            reference=reference,
+            threshold=threshold,
+            anchor_px=anchor_px,
+            anchor_from=anchor_from,
+            bootstrap=bootstrap,
+            seed=seed,
+            engine=engine,
+            **{f"{name}_bound": value for name, value in bound._asdict().items()},
+        ),
+        sweep=sweep_table(measured, swept),
+        segmentation=segmentation_table(measured),
+        anchor=anchor_table(measured, anchor_px),
         per_image=per_image,
-        tests=compare(per_image, pairs, bootstrap, seed),
-        intervals=_intervals(measured, tables["segmentation"], tables["anchor"], pairs),
+        tests=compare(per_image, pairs, bootstrap, seed, controls),
+        intervals=confidence(estimated),
         sensitivity=sensitivity_table(measured, anchors, pairs),
         reliability=reliability_table(measured),
+        corp=corp_table(measured),
         own_errors=own_errors_table(measured),
         risk_coverage=risk_coverage_table(measured),
     )
 
 
-def evaluate_files(
-    paths: Sequence[Path | str],
-    *,
-    reference: str | None = None,
-    anchor: float | str = 4.0,
-    radii: Iterable[float | str] = DEFAULT_RADII,
-    bootstrap: int = 1000,
-    seed: int = 0,
-    engine: str = "auto",
-    workers: int = 1,
-    progress: Progress | None = terminal_bar,
-) -> Results:
+def evaluate_files(paths: Sequence[Path | str], **options: Unpack[Options]) -> Results:
     """`evaluate` on predicted-maps files, one for each year; large ones are read in slices."""
     with ExitStack() as files:
-        maps = [files.enter_context(open_maps(path, values=False)) for path in paths]
-        if choose_engine(engine, maps) == "exact":  # which sees no value that was not checked
-            files.close()
-            maps = [files.enter_context(open_maps(path)) for path in paths]
-            engine = "exact"
-        return evaluate(
-            maps,
-            reference=reference,
-            anchor=anchor,
-            radii=radii,
-            bootstrap=bootstrap,
-            seed=seed,
-            engine=engine,
-            workers=workers,
-            progress=progress,
+        # every value is checked when it is read
+        return evaluate([files.enter_context(open_maps(path, values=False)) for path in paths], **options)
+
+
+def _in_memory(maps: PredictedMaps) -> PredictedMaps:
+    """Read at once where there is room: every method's maps are read several times."""
+    if sum(int(np.prod(array.shape)) * array.dtype.itemsize for array in maps.arrays.values()) > _IN_MEMORY_BYTES:
+        return maps
+    return replace(maps, arrays=read_whole(maps))
+
+
+def _segment(
+    way: Engine, maps: PredictedMaps, methods: Sequence[str], fires: Fires, threshold: float
+) -> dict[str, MethodSegmentation]:
+    found = way.segment(maps, methods, fires, threshold)
+    if not any(found[method].burnt.any() for method in methods):
+        raise PredictionsError(f"{maps.source}: no image has fire; FCER needs fire in y")
+    for method, one in found.items():
+        if one.saturated is not None and any(one.saturated):
+            zeros, ones = (f"{100 * share:.2g} %" for share in one.saturated)
+            warnings.warn(
+                f"{maps.source}: {method}_prob is in half precision, in which {zeros} of its pixels tie at 0 and "
+                f"{ones} at 1, so that AP cannot rank them; store probabilities in single precision",
+                FcerWarning,
+                stacklevel=4,
+            )
+    return found
+
+
+def _check_regions(
+    maps: PredictedMaps,
+    regions: Mapping[str, MethodRegions],
+    reference: str,
+    plan: RegionPlan,
+    asked: Sequence[float],
+) -> None:
+    """An error where the reference's errors are all of one kind by construction, a warning where there are none."""
+    curve, anchor = regions[reference].curve, plan.anchors[0]
+    n_pixels = int(curve.n_pixels[plan.radii.index(anchor)])
+    if regions[reference].n_predicted in (0, n_pixels):
+        what, kind = (
+            ("no fire at all", "missed fire")
+            if not regions[reference].n_predicted
+            else (
+                "nothing but fire",
+                "a false alarm",
+            )
         )
+        raise PredictionsError(
+            f"{maps.source}: {reference} predicts {what} within {anchor:g} px of fire at the threshold "
+            f"{plan.threshold:g}, so that every error is {kind}; give another --threshold or --reference"
+        )
+    # errors are shared: where ranking is undefined for one method it is for all
+    some = np.isin(curve.radius_px, asked)
+    warn_where_undefined(curve.radius_px[some], curve.auroc[some], f" in {maps.year}")
+    row = plan.radii.index(anchor)
+    if np.isnan(curve.auroc_within[row]) and not np.isnan(curve.auroc[row]):
+        warnings.warn(
+            f"AUROC within the predicted class is undefined and NaN in {maps.year} for radius {anchor:g}: "
+            "no pixels that were predicted alike are partly right, partly wrong",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+    for method, found in regions.items():
+        if method != reference and found.own is not None:
+            own = np.array([found.own.errors.auroc])
+            warn_where_undefined(np.array([anchor]), own, f" in {maps.year}, for the own errors of {method},")
 
 
 def _check_years(years: Sequence[PredictedMaps]) -> tuple[str, ...]:
@@ -179,7 +272,7 @@ def _check_years(years: Sequence[PredictedMaps]) -> tuple[str, ...]:
 
 def _choose_reference(methods: Sequence[str], reference: str | None) -> str:
     if reference is None:
-        return _STUDENT if _STUDENT in methods else methods[0]
+        return _STUDENT if _STUDENT in methods else next((m for m in methods if m not in CONTROLS), methods[0])
     if reference not in methods:
         raise ConfigError(f"reference: there is no method {reference!r}; choose one of {', '.join(methods)}")
     return reference
@@ -228,41 +321,3 @@ def _anchors(anchor_px: float, segmentation: Sequence[Mapping[str, MethodSegment
     anchors = {"anchor": anchor_px, **{f"{factor:g} x anchor": factor * anchor_px for factor in _AROUND}}
     own = {f"ASD of {method}": _mean_asd(segmentation, method) for method in segmentation[0]}
     return anchors | {name: radius for name, radius in own.items() if not math.isnan(radius)}
-
-
-def _measure_year(
-    measure: Engine,
-    maps: PredictedMaps,
-    fires: Fires,
-    segmentation: Mapping[str, MethodSegmentation],
-    reference: str,
-    swept: Sequence[float],
-    anchors: Sequence[float],
-    bar: Bar,
-) -> MeasuredYear:
-    radii = sorted({*swept[:-1], *anchors})
-    regions = measure.sweep(maps, reference, fires, radii, anchors, bar)
-    # errors are shared: where ranking is undefined for one method it is for all
-    curve = regions[reference].curve
-    asked = np.isin(curve.radius_px, [*swept, anchors[0]])
-    warn_where_undefined(curve.radius_px[asked], curve.auroc[asked], f" in {maps.year}")
-    for method in maps.methods:
-        if method != reference:
-            own = np.array([regions[method].own_errors.auroc])
-            warn_where_undefined(np.array(anchors[:1]), own, f" in {maps.year}, for the own errors of {method},")
-    return MeasuredYear(maps, fires, segmentation, regions)
-
-
-def _intervals(
-    measured: Sequence[MeasuredYear],
-    segmentation: pd.DataFrame,
-    anchor: pd.DataFrame,
-    pairs: Sequence[tuple[str, str]],
-) -> pd.DataFrame:
-    """Of what the two tables hold, as far as it can be drawn anew from sums over images or pixels near fire."""
-    if not len(measured[0].fires.draws):
-        return confidence({}, {}, pairs)
-    values: dict[int, dict[str, dict[Hashable, float]]] = {year.maps.year: {} for year in measured}
-    for row in segmentation.merge(anchor, on=["year", "method"]).to_dict("records"):
-        values[row["year"]][row["method"]] = row
-    return confidence(values, {year.maps.year: year.replicates for year in measured}, pairs)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import PredictionsError
 from fcer.evaluation.comparison import TEST_COLUMNS
 from fcer.evaluation.summary import summarize
@@ -18,10 +19,11 @@ __all__ = ["Results", "Settings"]
 
 _TABLES = (
     *("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability"),
-    *("own_errors", "risk_coverage"),
+    *("corp", "own_errors", "risk_coverage"),
 )
 # identifiers such as "007" are text, whatever they look like
 _TEXT = ("fire_id", "date", "method", "scope", "a", "b")
+_SOME_COUNTS = ("asd_images", "missed")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class Settings:
 
     years: tuple[int, ...]
     methods: tuple[str, ...]
+    """Those that were given, then the controls."""
     reference: str
     anchor_px: float
     anchor_from: str
@@ -41,6 +44,16 @@ class Settings:
     """How far an AUROC may be from that of exact ranks, anywhere in the tables."""
     auprc_bound: float = 0.0
     """The same of AUPRC and AP."""
+    within_bound: float = 0.0
+    """The same of AUROC within the predicted class, and of either class."""
+    fpr95_bound: float = 0.0
+    """The same of the false positive rate where 95 % of errors are found."""
+    aurc_bound: float = 0.0
+    """The same of AURC and E-AURC; AUGRC is off by a quarter of AUROC's bound at most."""
+    controls: tuple[str, ...] = ()
+    """Which of the methods are controls: they borrow their probabilities."""
+    threshold: float = FIRE_THRESHOLD
+    """A probability above it predicts fire."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +79,8 @@ class Results:
         The comparison repeated at other anchors: around the anchor, and at each method's own ASD.
     reliability:
         Mean probability and fire rate by bin of probability, at the anchor.
+    corp:
+        Fire rate by probability from isotonic regression, at the anchor, with the band of a calibrated forecast.
     own_errors:
         How each method ranks the errors of its own probability, at the anchor; one row per year and method.
     risk_coverage:
@@ -82,6 +97,7 @@ class Results:
     intervals: pd.DataFrame
     sensitivity: pd.DataFrame
     reliability: pd.DataFrame
+    corp: pd.DataFrame
     own_errors: pd.DataFrame
     risk_coverage: pd.DataFrame
 
@@ -118,7 +134,7 @@ class Results:
         (directory / "evaluation.json").unlink(missing_ok=True)
         for name in _TABLES:
             with atomic_path(directory / f"{name}.csv") as path:
-                getattr(self, name).to_csv(path, index=False)
+                _whole_numbers(getattr(self, name)).to_csv(path, index=False)
         _write_json(directory / "tests.json", [_plain(row) for row in self.tests.to_dict("records")])
         # last: where this file is, all of them are
         _write_json(directory / "evaluation.json", asdict(self.settings))
@@ -140,16 +156,23 @@ class Results:
         if missing:
             raise PredictionsError(f"{directory}: {missing[0]} is missing; run fcer evaluate --out {directory} again")
         stored = json.loads((directory / "evaluation.json").read_text())
-        settings = Settings(**{**stored, "years": tuple(stored["years"]), "methods": tuple(stored["methods"])})
+        lists = {key: tuple(value) for key, value in stored.items() if isinstance(value, list)}
+        settings = Settings(**{**stored, **lists})
         tests = pd.DataFrame(json.loads((directory / "tests.json").read_text()), columns=TEST_COLUMNS)
         # a column of nothing but null would be one of objects
         tests = tests.astype(dict.fromkeys(TEST_COLUMNS[TEST_COLUMNS.index("w_plus") :], np.float64))
         return cls(settings, tests=tests, **{name: _read_table(directory / f"{name}.csv") for name in _TABLES})
 
 
+def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
+    """Counts that controls have none of, written as whole numbers where there are any."""
+    return table.astype({name: "Int64" for name in _SOME_COUNTS if name in table})
+
+
 def _read_table(path: Path) -> pd.DataFrame:
     # only an empty cell is missing: a fire may be called "NA"
     frame = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, "str"), keep_default_na=False, na_values=[""])
+    frame = frame.astype({name: np.float64 for name in _SOME_COUNTS if name in frame})
     return frame.fillna({name: "" for name in _TEXT if name in frame})
 
 

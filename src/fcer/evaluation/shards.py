@@ -6,7 +6,8 @@ next shard. Of HDF5 it reads its own images only; through npz it reads from fron
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from fcer.maps.checks import check_block, check_padding
 from fcer.maps.file_identity import MapsFile
 from fcer.maps.predicted_maps import IMAGES_AT_ONCE, PredictedMaps, open_maps
 
-__all__ = ["Block", "Shard", "close_opened", "cut", "read"]
+__all__ = ["Block", "Shard", "close_opened", "cut", "read", "read_whole"]
 
 _IMAGES = 256
 _PIXELS = 1 << 22
@@ -55,17 +56,18 @@ class Block:
     """A few images of a shard, checked; `images` counts within the shard."""
 
     images: slice
-    fire: BoolArray
+    burnt: BoolArray
     inside: BoolArray | None
     prob: dict[str, FloatArray]
     unc: dict[str, FloatArray]
 
 
-def cut(maps: PredictedMaps) -> list[Shard]:
-    """All images of a year in shards, from first to last."""
+def cut(maps: PredictedMaps, *, travel: bool = True) -> list[Shard]:
+    """All images of a year in shards, from first to last; those that are to `travel` bring what a worker needs."""
     n, height, width = maps.shape
     step = max(1, min(_IMAGES, _PIXELS // (height * width)))
-    return [_shard(maps, slice(first, min(first + step, n))) for first in range(0, n, step)]
+    parts = [slice(first, min(first + step, n)) for first in range(0, n, step)]
+    return [_shard(maps, images) if travel else Shard(maps, images, images.start) for images in parts]
 
 
 def _shard(maps: PredictedMaps, images: slice) -> Shard:
@@ -80,33 +82,45 @@ def _shard(maps: PredictedMaps, images: slice) -> Shard:
     return Shard(own, slice(0, images.stop - images.start), images.start)
 
 
-def read(shard: Shard, *, unc: bool) -> Iterator[Block]:
-    """The shard block by block, each value checked; uncertainties where they are asked for."""
+def read(shard: Shard, *, prob: Sequence[str], unc: Sequence[str] = ()) -> Iterator[Block]:
+    """The shard block by block, each value checked: what burnt, and some methods' probability and uncertainty."""
     maps = shard.maps if isinstance(shard.maps, PredictedMaps) else _open(shard.maps)
-    names = [name for name in maps.arrays if unc or not name.endswith("_unc")]
+    names = ["y", *(f"{method}_prob" for method in prob), *(f"{method}_unc" for method in unc)]
     where = str(shard)
     for start in range(0, shard.n_images, IMAGES_AT_ONCE):
         here = slice(start, min(start + IMAGES_AT_ONCE, shard.n_images))
         images = slice(shard.images.start + here.start, shard.images.start + here.stop)
         arrays = _read(maps, names, images, where)
         inside = maps.inside(images)
-        fire = arrays["y"] != 0
-        check_padding(fire, inside, shard.first + start, maps.source)
+        burnt = arrays["y"] != 0
+        check_padding(burnt, inside, shard.first + start, maps.source)
         yield Block(
             here,
-            fire,
+            burnt,
             inside,
-            {method: arrays[f"{method}_prob"] for method in maps.methods},
-            {method: arrays[f"{method}_unc"] for method in maps.methods if unc},
+            {method: arrays[f"{method}_prob"] for method in prob},
+            {method: arrays[f"{method}_unc"] for method in unc},
         )
 
 
-def _read(maps: PredictedMaps, names: list[str], images: slice, where: str) -> dict[str, np.ndarray[Any, Any]]:
+def read_whole(maps: PredictedMaps) -> dict[str, np.ndarray[Any, Any]]:
+    """All maps, in memory and not yet checked."""
+    with _damage_named(maps.source):
+        return {name: np.asarray(array[:]) for name, array in maps.arrays.items()}
+
+
+@contextmanager
+def _damage_named(where: str) -> Iterator[None]:
     try:
-        arrays = {name: np.ascontiguousarray(maps.arrays[name][images]) for name in names}
+        yield
     except _DAMAGED as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise PredictionsError(f"{where}: truncated or damaged ({reason}); write the file again") from None
+        raise PredictionsError(f"{where}: truncated or damaged ({reason}); write it again") from None
+
+
+def _read(maps: PredictedMaps, names: list[str], images: slice, where: str) -> dict[str, np.ndarray[Any, Any]]:
+    with _damage_named(where):
+        arrays = {name: np.ascontiguousarray(maps.arrays[name][images]) for name in names}
     for name, array in arrays.items():
         check_block(array, name, where)
     return {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()}

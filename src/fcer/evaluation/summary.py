@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from fcer.core.regions import PIXEL_METRES
-from fcer.evaluation.level_counts import LEVELS
+from fcer.evaluation.verdict import verdict
 
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results, Settings
 
 __all__ = ["summarize"]
 
+_WIDTH = 120
 # column of the tables, its name here, its factor, its digits
 _COLUMNS = (
     ("ap", "AP", 1.0, 3),
     ("asd_m", "ASD km", 1e-3, 2),
+    ("asd_common_m", "common", 1e-3, 2),
     ("brier", "Brier", 1.0, 3),
+    ("brier_skill", "skill", 1.0, 3),
     ("nll", "NLL", 1.0, 3),
+    ("nll_skill", "skill", 1.0, 3),
     ("auroc", "AUROC", 1.0, 3),
+    ("auroc_within", "within", 1.0, 3),
     ("auprc", "AUPRC", 1.0, 3),
     ("prevalence", "random", 1.0, 3),
 )
@@ -36,17 +42,17 @@ def summarize(results: Results) -> str:
     rows += [_year_row(row) for _, row in _joined(results.segmentation, results.anchor, ["year", "method"])]
     if len(settings.years) > 1:
         means = _joined(results.over_years("segmentation"), results.over_years("anchor"), ["method"])
-        rows += [_mean_row(row) for _, row in means]
-    return "\n".join(
-        [
-            f"FCER {where}; errors of {settings.reference}; random: AUPRC of a random ranking",
-            *_engine_lines(settings),
-            "",
-            *_align(rows),
-            "",
-            *_test_lines(results.tests[results.tests["scope"] == "pooled"]),
-        ]
-    )
+        rows += [line for _, row in means for line in _mean_rows(row)]
+    head = [
+        *verdict(results),
+        f"FCER {where}; errors of {settings.reference} at the threshold {settings.threshold:g}",
+        "common: ASD where every method has a boundary; skill: against the base rate; "
+        "within: AUROC within the predicted class; random: AUPRC of a random ranking",
+        *_engine_lines(settings),
+    ]
+    tests = _test_lines(results.tests[results.tests["scope"] == "pooled"])
+    wrapped = [line for text in head for line in textwrap.wrap(text, _WIDTH, subsequent_indent="  ")]
+    return "\n".join([*wrapped, "", *_align(rows), "", *tests])
 
 
 def _engine_lines(settings: Settings) -> list[str]:
@@ -54,11 +60,10 @@ def _engine_lines(settings: Settings) -> list[str]:
     if settings.engine == "exact":
         return []
     auroc, auprc = (_rounded_up(bound) for bound in (settings.auroc_bound, settings.auprc_bound))
-    within = f"AUROC within {auroc}, AUPRC and AP within {auprc} of exact ranks"
+    within = f"AUROC within {auroc}, AUPRC and AP within {auprc} of exact ranks (more in evaluation.json)"
     exact = "exact, as in half precision every value has a code of its own"
     ranks = within if settings.auroc_bound or settings.auprc_bound else exact
-    drawn = f"; intervals of rankings are drawn at {LEVELS} levels" if settings.bootstrap else ""
-    return [f"ranked by 16-bit codes, shard by shard: {ranks}{drawn}"]
+    return [f"ranked by 16-bit codes, shard by shard: {ranks}"]
 
 
 def _rounded_up(bound: float) -> str:
@@ -78,16 +83,22 @@ def _joined(segmentation: pd.DataFrame, anchor: pd.DataFrame, keys: list[str]) -
 
 
 def _year_row(row: pd.Series) -> list[str]:
-    values = [f"{row[column] * factor:.{digits}f}" for column, _, factor, digits in _COLUMNS]
-    return [str(row["year"]), row["method"], *values, f"{row['missed']}/{row['fire_images']}"]
+    values = [_shown(row[column] * factor, digits) for column, _, factor, digits in _COLUMNS]
+    missed = "" if math.isnan(row["missed"]) else f"{row['missed']:.0f}/{row['fire_images']:.0f}"
+    return [str(row["year"]), row["method"], *values, missed]
 
 
-def _mean_row(row: pd.Series) -> list[str]:
-    values = [
-        f"{row[column] * factor:.{digits}f}±{row[f'{column}_std'] * factor:.{digits}f}"
-        for column, _, factor, digits in _COLUMNS
-    ]
-    return ["mean", row["method"], *values, ""]
+def _mean_rows(row: pd.Series) -> list[list[str]]:
+    """The mean over years, and below it the deviation."""
+    means, deviations = (
+        [_shown(row[f"{column}{suffix}"] * factor, digits) for column, _, factor, digits in _COLUMNS]
+        for suffix in ("", "_std")
+    )
+    return [["mean", row["method"], *means, ""], ["   ±", "", *deviations, ""]]
+
+
+def _shown(value: float, digits: int) -> str:
+    return "" if math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _test_lines(pooled: pd.DataFrame) -> list[str]:
@@ -101,7 +112,7 @@ def _test_lines(pooled: pd.DataFrame) -> list[str]:
 
 def _test_line(row: pd.Series) -> str:
     return (
-        f"{row['a']} > {row['b']}, {row['metric'].upper()} per {row['unit']}: n {row['n']}, "
+        f"{row['a']} > {row['b']}, {row['metric'].upper().replace('_', ' ')} per {row['unit']}: n {row['n']}, "
         f"r {row['rank_biserial']:+.2f}, p {row['p']:.3g} (Holm {row['p_holm']:.3g}), "
         f"median difference {row['median_delta']:+.3f}"
     )

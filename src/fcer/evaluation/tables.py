@@ -1,23 +1,22 @@
 """Tidy tables from what was measured on each year."""
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fcer.core.corp import BrierParts
+from fcer.core.region_totals import MethodRegions, OwnProbability, SweepCurve
 from fcer.core.regions import PIXEL_METRES
-from fcer.core.segmentation import f1_score, iou_score, precision_score, recall_score
 from fcer.core.statistics import WilcoxonResult, wilcoxon_test
-from fcer.core.sweep import SweepCurve
+from fcer.errors import UndefinedMetricWarning
 from fcer.evaluation.comparison import RANKING_METRICS
-from fcer.evaluation.year import Fires, MethodRegions, MethodSegmentation, replicate_segmentation
-from fcer.maps.predicted_maps import PredictedMaps
+from fcer.evaluation.measured_year import MeasuredYear
 
 __all__ = [
-    "MeasuredYear",
     "anchor_table",
+    "corp_table",
     "own_errors_table",
     "per_image_table",
     "reliability_table",
@@ -33,48 +32,13 @@ _SENSITIVITY_COLUMNS = [
 ]
 
 
-@dataclass(frozen=True)
-class MeasuredYear:
-    """All that was measured on one year, by method."""
-
-    maps: PredictedMaps
-    fires: Fires
-    segmentation: Mapping[str, MethodSegmentation]
-    regions: Mapping[str, MethodRegions]
-
-    @property
-    def replicates(self) -> dict[str, dict[str, Any]]:
-        """Each metric of each method for each draw of fires."""
-        return {
-            method: {**replicate_segmentation(self.segmentation[method], self.fires), **regions.replicates}
-            for method, regions in self.regions.items()
-        }
-
-
 def segmentation_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
-    """One row per year and method, over all pixels of all images."""
-    rows = []
-    for year in years:
-        for method, found in year.segmentation.items():
-            counts = found.confusion
-            hausdorff95 = found.surface.hausdorff95
-            defined = hausdorff95[~np.isnan(hausdorff95)]
-            rows.append(
-                {
-                    "year": year.maps.year,
-                    "method": method,
-                    "ap": found.ap,
-                    "precision": precision_score(counts),
-                    "recall": recall_score(counts),
-                    "asd_m": found.mean_asd * PIXEL_METRES,
-                    "fire_images": found.missed.size,
-                    "missed": int(found.missed.sum()),
-                    "iou": iou_score(counts),
-                    "f1": f1_score(counts),
-                    "hausdorff95_m": defined.mean() * PIXEL_METRES if defined.size else np.nan,
-                }
-            )
-    return pd.DataFrame(rows)
+    """One row per year and method, over all pixels of all images; controls' are empty."""
+    return pd.DataFrame(
+        {"year": year.maps.year, "method": method, **year.segmentation_row(method)}
+        for year in years
+        for method in year.regions
+    )
 
 
 def sweep_table(years: Sequence[MeasuredYear], radii: Sequence[float]) -> pd.DataFrame:
@@ -83,8 +47,13 @@ def sweep_table(years: Sequence[MeasuredYear], radii: Sequence[float]) -> pd.Dat
 
 
 def anchor_table(years: Sequence[MeasuredYear], anchor: float) -> pd.DataFrame:
-    """One row per year and method, with the calibration error in bins of equal mass besides."""
-    rows = [_curve_rows(*entry, [anchor]).assign(ece_mass=entry[2].ece_mass) for entry in _regions(years)]
+    """One row per year and method, with the calibration error in bins of equal mass and Brier's parts besides."""
+    rows = []
+    for year, method, regions in _regions(years):
+        own = regions.own
+        parts = BrierParts(*[np.nan] * 3) if own is None else own.brier_parts
+        more = {"ece_mass": np.nan if own is None else own.reliability["mass"].error, **parts._asdict()}
+        rows.append(_curve_rows(year, method, regions, [anchor]).assign(**more))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -92,7 +61,7 @@ def per_image_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per fire image and method, at the anchor."""
     frames = []
     for year in years:
-        index = np.flatnonzero(year.fires.on_fire)
+        index = np.flatnonzero(year.on_fire)
         fire_id, date = ("" if label is None else label[index] for label in (year.maps.fire_id, year.maps.date))
         for method, regions in year.regions.items():
             scores = {name: column[:, 0] for name, column in regions.scores._asdict().items()}
@@ -102,21 +71,28 @@ def per_image_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
 
 
 def reliability_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
-    """One row per year, method, binning and bin, at the anchor."""
+    """One row per year, method, binning and bin, at the anchor; none of controls."""
     frames = [
         pd.DataFrame({"year": year, "method": method, "binning": binning, **curve._asdict()})
-        for year, method, regions in _regions(years)
-        for binning, curve in regions.reliability.items()
+        for year, method, own in _owners(years)
+        for binning, curve in own.reliability.items()
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def corp_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
+    """One row per year, method and stretch of probabilities with one fire rate, at the anchor; none of controls."""
+    frames = [
+        pd.DataFrame({"year": year, "method": method, **own.corp._asdict()}) for year, method, own in _owners(years)
     ]
     return pd.concat(frames, ignore_index=True)
 
 
 def own_errors_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per year and method, at the anchor: each method held to the errors of its own probability."""
-    rows = [
-        {"year": year, "method": method, **regions.own_errors._asdict()} for year, method, regions in _regions(years)
-    ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        {"year": year, "method": method, **own.errors._asdict()} for year, method, own in _owners(years)
+    )
 
 
 def risk_coverage_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
@@ -132,35 +108,39 @@ def sensitivity_table(
     years: Sequence[MeasuredYear], anchors: Mapping[str, float], pairs: Sequence[tuple[str, str]]
 ) -> pd.DataFrame:
     """The pooled comparison by image at each named anchor; `a_score` and `b_score` are means over years."""
-    rows = []
-    for column, (name, radius) in enumerate(anchors.items()):
-        for a, b in pairs:
-            for metric in RANKING_METRICS:
-                ours, theirs = (
-                    np.concatenate([getattr(year.regions[m].scores, metric)[:, column] for year in years])
-                    for m in (a, b)
-                )
-                scores = [np.mean([_at(year.regions[m].curve, radius, metric) for year in years]) for m in (a, b)]
-                rows.append(
-                    {
-                        "anchor": name,
-                        "radius_px": radius,
-                        "radius_m": radius * PIXEL_METRES,
-                        "metric": metric,
-                        "a": a,
-                        "b": b,
-                        "a_score": scores[0],
-                        "b_score": scores[1],
-                        **wilcoxon_test(ours, theirs)._asdict(),
-                    }
-                )
+    with warnings.catch_warnings():
+        # at an anchor that nobody asked for, what is undefined is NaN and no news
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        rows = [
+            {
+                **{"anchor": name, "radius_px": radius, "radius_m": radius * PIXEL_METRES, "metric": metric},
+                **{"a": a, "b": b, **_compared(years, column, radius, metric, a, b)},
+            }
+            for column, (name, radius) in enumerate(anchors.items())
+            for a, b in pairs
+            for metric in RANKING_METRICS
+        ]
     return pd.DataFrame(rows, columns=_SENSITIVITY_COLUMNS)
+
+
+def _compared(
+    years: Sequence[MeasuredYear], column: int, radius: float, metric: str, a: str, b: str
+) -> dict[str, float]:
+    images, scores = [], []
+    for method in (a, b):
+        images.append(np.concatenate([getattr(year.regions[method].scores, metric)[:, column] for year in years]))
+        scores.append(np.mean([_at(year.regions[method].curve, radius, metric) for year in years]))
+    return {"a_score": scores[0], "b_score": scores[1], **wilcoxon_test(*images)._asdict()}
 
 
 def _regions(years: Sequence[MeasuredYear]) -> Iterator[tuple[int, str, MethodRegions]]:
     for year in years:
         for method, regions in year.regions.items():
             yield year.maps.year, method, regions
+
+
+def _owners(years: Sequence[MeasuredYear]) -> Iterator[tuple[int, str, OwnProbability]]:
+    return ((year, method, regions.own) for year, method, regions in _regions(years) if regions.own is not None)
 
 
 def _curve_rows(year: int, method: str, regions: MethodRegions, radii: Sequence[float]) -> pd.DataFrame:

@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from fcer.core import auprc_score, aurc_loss, auroc_score
-from fcer.evaluation.selective import COVERAGES, own_errors_and_risk
+from fcer.core.ranking import rank_counts
+from fcer.core.selective import COVERAGES, own_errors, risk_coverage
 
 
 def risk(error, unc) -> np.ndarray:
-    error = np.asarray(error, dtype=bool)
-    fire = np.zeros(error.shape, dtype=bool)
-    return own_errors_and_risk(fire, np.zeros(error.shape), np.asarray(unc, dtype=float), error)[1].risk
+    return risk_coverage(rank_counts(error, unc)).risk
 
 
 @given(arrays(bool, 100), arrays(np.int8, 100, elements=st.integers(0, 12)))
@@ -50,19 +49,14 @@ def test_a_perfect_uncertainty_keeps_errors_out_as_long_as_it_can():
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_own_errors_are_those_of_the_methods_own_probability(rng, dtype):
-    fire, error = rng.random((2, 500)) < 0.3
-    prob, unc = rng.random((2, 500)).round(2).astype(dtype)
-    own, _ = own_errors_and_risk(fire, prob, unc, error)
-    wrong = (prob > 0.5) != fire
-    assert own.auroc == auroc_score(wrong, unc)
-    assert own.auprc == auprc_score(wrong, unc)
+def test_errors_of_any_precision(rng, dtype):
+    wrong, unc = rng.random(500) < 0.3, rng.random(500).round(2).astype(dtype)
+    own = own_errors(rank_counts(wrong, unc))
+    assert (own.auroc, own.auprc) == (auroc_score(wrong, unc), auprc_score(wrong, unc))
     assert own[2:] == (wrong.mean(), 500, wrong.sum())
 
 
 def test_no_errors_of_its_own_is_undefined_not_perfect():
-    fire = np.array([True, False])
-    own, curve = own_errors_and_risk(fire, np.array([0.9, 0.1]), np.array([0.1, 0.2]), ~fire)
+    own = own_errors(rank_counts([0, 0], [0.1, 0.2]))
     assert np.isnan([own.auroc, own.auprc]).all()
     assert own.n_errors == 0
-    assert curve.risk[-1] == 0.5

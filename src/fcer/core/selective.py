@@ -4,12 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fcer.core.arrays import BoolArray, FloatArray
-from fcer.core.rank_counts import RankCounts, RingScores, nested_counts
+from fcer.core.arrays import FloatArray
+from fcer.core.rank_counts import RankCounts
 from fcer.core.ranking import auprc, auroc
-from fcer.core.segmentation import FIRE_THRESHOLD
 
-__all__ = ["COVERAGES", "OwnErrors", "RiskCoverage", "own_errors", "own_errors_and_risk", "risk_coverage"]
+__all__ = ["COVERAGES", "OwnErrors", "RiskCoverage", "own_errors", "risk_coverage"]
 
 COVERAGES: FloatArray = np.arange(1, 101) / 100
 """The shares of pixels that are kept, from the surest hundredth to all."""
@@ -30,18 +29,6 @@ class RiskCoverage(NamedTuple):
 
     coverage: FloatArray
     risk: FloatArray
-
-
-def own_errors_and_risk(
-    fire: BoolArray, prob: FloatArray, unc: FloatArray, error: BoolArray
-) -> tuple[OwnErrors, RiskCoverage]:
-    """The ranking of the method's own errors, and the risk of the shared ones in `error`, over one region's pixels."""
-    shared = RingScores.sort(unc, unc[error])
-    wrong = (prob > FIRE_THRESHOLD) != fire
-    # sorted once for both
-    own = RingScores(shared.scores, np.sort(unc[wrong].astype(shared.scores.dtype)))
-    shared_counts, own_counts = (next(nested_counts([ring])) for ring in (shared, own))
-    return own_errors(own_counts), risk_coverage(shared_counts)
 
 
 def own_errors(counts: RankCounts) -> OwnErrors:
