@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help demo study test lint format ui bench clean
+.PHONY: help demo study test lint format ui bench torture clean
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
@@ -44,6 +44,9 @@ ui: $(VENV)/.lock  ## the MLflow UI on what commands logged here
 
 bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in one run
 	$(BIN)/python -m tests.benchmarks
+
+torture: $(VENV)/.lock-dev  ## malformed inputs and kills at random moments: tried and held by class, in minutes
+	$(BIN)/python -m tests.torture
 
 clean:  ## remove the environment (data and runs stay)
 	rm -rf $(VENV)

@@ -13,11 +13,11 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fcer.commands.synthesize import recipe_of
 from fcer.config.resolve import resolve
 from fcer.data.catalog import open_catalog
 from fcer.data.channels import CHANNELS
 from fcer.data.synthetic.fires import synthesize
+from fcer.pipeline.study_data import recipe_of
 
 HERE = Path(__file__).parent
 YEAR, FIRE, DAYS = 2021, 6, (0, 2, 4, 6, 8)

@@ -1,3 +1,4 @@
+import shlex
 import signal
 import subprocess
 import sys
@@ -9,37 +10,53 @@ import pytest
 
 import fcer
 from fcer.commands import COMMANDS
+from fcer.config.settings import fields, option_of
+from fcer.config.subjects import FIRST, by_subject, first_of
 
 ROOT = Path(__file__).parent.parent
 TINY = ("--years", "2018", "--fires-per-year", "1", "--image-size", "32", "36", "--fire-days", "6", "6")
 
 
-def test_help_lists_every_command_and_each_teaches_with_an_example(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    from fcer.cli import main
-
+def test_help_lists_every_command_and_each_teaches_with_an_example(fcer_main, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("COLUMNS", "200")
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    everything = capsys.readouterr().out
+    _, everything, _ = fcer_main("--help")
     for command in COMMANDS.values():
         assert command.name in everything and command.does in everything
-        with pytest.raises(SystemExit) as exit_:
-            main([command.name, "--help"])
-        assert exit_.value.code == 0
-        one = capsys.readouterr().out
-        assert "example: fcer" in one
-        for option in command.options:
-            assert "--" + option.replace("_", "-") in one
+        code, one, _ = fcer_main(command.name, "--help")
+        assert code == 0 and f"example:\n  {command.example}" in one
 
 
-def test_version(capsys: pytest.CaptureFixture[str]):
-    from fcer.cli import main
+def options_in(text: str) -> list[str]:
+    return [line.split()[0].removeprefix("--").replace("-", "_") for line in text.splitlines() if line[:4] == "  --"]
 
-    with pytest.raises(SystemExit):
-        main(["--version"])
-    assert capsys.readouterr().out == f"fcer {fcer.__version__}\n"
+
+@pytest.mark.parametrize("name", [*COMMANDS, "config"])
+def test_help_has_the_ten_that_are_used_most_and_help_all_the_rest_by_subject(name: str, fcer_main):
+    options = COMMANDS[name].options if name in COMMANDS else tuple(fields())
+    general = {"config", "help_all", "debug"}
+    _, first, _ = fcer_main(name, "--help")
+    _, every, _ = fcer_main(name, "--help-all")
+    assert set(options_in(first)) - general == set(first_of(options)) and len(first_of(options)) <= 10
+    assert set(options_in(every)) - general == set(options)
+    hidden = len(options) - len(first_of(options))
+    assert (f"{hidden} more options: fcer {name} --help-all" in first) == (hidden > 0)
+    assert "more options" not in every
+    for subject in by_subject(options):
+        assert f"\n{subject}:\n" in every
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "120"])
+def test_examples_break_before_options_alone_and_can_be_copied(columns: str, fcer_main, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    for command in COMMANDS.values():
+        shown = fcer_main(command.name, "--help")[1].partition("example:\n")[2]
+        lines = shown.rstrip().split("\n")
+        assert [word for word in shlex.split(shown) if word != "\n"] == shlex.split(command.example)
+        assert all(line.strip().startswith("--") for line in lines[1:])
+
+
+def test_version(fcer_main):
+    assert fcer_main("--version") == (0, f"fcer {fcer.__version__}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -49,10 +66,14 @@ def test_version(capsys: pytest.CaptureFixture[str]):
         (["qqq"], "unknown command qqq; `fcer --help` lists them"),
         ([], "the following arguments are required: COMMAND (see `fcer --help`)"),
         (["synthesize", "--fire-dys", "3"], "unknown option --fire-dys; did you mean --fire-days?"),
+        (["distill", "--help-me"], "unknown option --help-me; did you mean --help?"),
+        (["synthesize", "--data", ""], "unknown option --data; `fcer synthesize --help` lists its options"),
+        (["inspect", "--data", ""], "--data: data is '', but should be a path or none"),
         (["synthesize", "--zzz"], "unknown option --zzz; `fcer synthesize --help` lists its options"),
         (["synthesize", "--seed"], "argument --seed: expected one argument (see `fcer synthesize --help`)"),
         (["synthesize", "--seed", "x"], "--seed: seed is 'x', but should be a whole number"),
-        (["inspect", "--config", "no.yaml"], "no.yaml: no such file"),
+        (["inspect", "--config", "no.yaml"], "no.yaml: no such file; check the path"),
+        (["log", "a\0b"], "'a\\x00b': it holds a NUL, which nothing can be called"),
         (["config", "hide"], "argument action: invalid choice: 'hide' (choose from 'show') (see `fcer config --help`)"),
     ],
 )
@@ -94,6 +115,28 @@ def test_config_show_tells_where_a_value_came_from(fcer_main):
     assert lines["crop"].endswith("demo.yaml") and lines["workers"].endswith("# default")
 
 
+def test_config_show_and_help_tell_what_will_be_used(fcer_main, monkeypatch: pytest.MonkeyPatch):
+    """A study that names neither data nor a configuration is the demo, and both say so."""
+    monkeypatch.setenv("COLUMNS", "200")
+    _, bare, _ = fcer_main("config", "show")
+    _, named, _ = fcer_main("config", "show", "--data", "somewhere")
+    shown = [{line.split(":")[0]: line.split()[1:] for line in out.splitlines()} for out in (bare, named)]
+    assert [found["width"] for found in shown] == [["0.125", "#", "demo"], ["1.0", "#", "default"]]
+    assert [found["crop"] for found in shown] == [["64", "#", "demo"], ["128", "#", "default"]]
+    assert shown[0].keys() == shown[1].keys() == fields().keys()
+    for name in ("distill", "config"):
+        assert "(default: 0.125 in the demo, else 1)" in fcer_main(name, "--help-all")[1]
+    assert "synthetic fires of each year (default: 6)" in fcer_main("synthesize", "--help")[1]
+
+
+def test_years_that_are_named_are_made_whatever_the_split(fcer_main, tmp_path: Path):
+    (tmp_path / "split.yaml").write_text("split: wsts_plus\n")
+    tiny = ("--config", tmp_path / "split.yaml", "--out", tmp_path / "fires", *TINY[2:])
+    assert "8 synthetic fires of 8 years" in fcer_main("synthesize", *tiny)[1]
+    four = ("--years", "2018", "2019", "2020", "2021")
+    assert "4 synthetic fires of 4 years" in fcer_main("synthesize", *tiny, *four, "--out", tmp_path / "four")[1]
+
+
 def test_underscores_in_flags_are_what_mlflow_hands_over(fcer_main):
     code, out, _ = fcer_main("config", "show", "--fire_days", "7,9", "--fires_per_year=2")
     assert code == 0
@@ -113,6 +156,18 @@ def test_a_defect_is_one_line_too(fcer_main, monkeypatch: pytest.MonkeyPatch):
     code, _, err = fcer_main("synthesize")
     assert code == 1
     assert err.startswith("fcer: ZeroDivisionError: division by zero (this should not happen") and err.count("\n") == 1
+
+
+def test_an_error_on_the_way_out_of_an_interruption_is_none(fcer_main, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("cannot join thread before it is started")
+
+    monkeypatch.setattr("fcer.commands.synthesize.recipe_of", interrupted)
+    code, _, err = fcer_main("synthesize")
+    assert (code, err) == (1, "fcer: stopped; the same command goes on from what is complete\n")
 
 
 def test_a_full_disk_or_a_closed_folder_is_one_line(fcer_main, tmp_path: Path):
@@ -147,3 +202,58 @@ def test_a_command_that_is_told_to_end_takes_its_workers_along(tmp_path: Path):
             assert (process.returncode, err) == (1, "fcer: stopped; the same command goes on from what is complete\n")
         _, alive = psutil.wait_procs(children, timeout=30)
         assert not alive
+
+
+def test_quiet_leaves_errors_and_what_was_asked_for(fcer_main, tmp_path: Path):
+    fires = tmp_path / "fires"
+    assert fcer_main("synthesize", "--out", fires, *TINY, "-q") == (0, "", "")
+    assert "2018" in fcer_main("-q", "inspect", "--data", fires, "--crop", "32")[1]
+    assert fcer_main("-q", "inspect", "--data", "nowhere")[2].startswith("fcer: nowhere: no such folder")
+
+
+def test_verbose_tells_what_was_set_by_whom_and_how_long_it_took(fcer_main):
+    _, out, err = fcer_main("synthesize", "--out", "fires", *TINY, "--verbose")
+    assert "fcer: fires_per_year = 1 (--fires-per-year)\n" in err and "seed" not in err
+    assert err.splitlines()[-1].startswith("fcer: synthesize took ")
+    assert out == fcer_main("synthesize", "--out", "again", *TINY)[1].replace("again", "fires")
+
+
+def test_what_a_project_file_leaves_empty_is_not_given(fcer_main, tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text("seed: 5\n")
+    empty = ("--mlproject", "--seed", "", "--data", "", "--years", "", "--geotiff", "")
+    _, out, _ = fcer_main("config", "show", *empty, "--config", tmp_path / "mine.yaml", "--split", "fires")
+    assert "seed: 5" in out and "split: fires" in out
+    assert fcer_main("config", "show", *empty, "--config", "")[1] == fcer_main("config", "show")[1]
+
+
+def completed(script: str, *words: str) -> list[str]:
+    """What bash offers for the last word."""
+    typed = " ".join(shlex.quote(word) for word in words)
+    call = f'{script}\nCOMP_WORDS=(fcer {typed}); COMP_CWORD={len(words)}; _fcer; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    return subprocess.run(["bash", "-c", call], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_bash_completes_commands_options_and_their_words(fcer_main):
+    _, script, _ = fcer_main("completion", "bash")
+    assert set(completed(script, "")) == {*COMMANDS, "config", "--help", "--version"}
+    assert completed(script, "dist") == ["distill"]
+    assert completed(script, "distill", "--head-lo") == ["--head-logit", "--head-loss"]
+    assert completed(script, "distill", "--year", "2021", "--head-loss", "") == list(option_of("head_loss").choices)
+    assert completed(script, "cache", "cl") == ["clear"] and completed(script, "config", "s") == ["show"]
+    assert completed(script, "distill", "--data", "da") == []  # files, by the shell's own means
+
+
+def test_other_shells_have_all_commands_and_options(fcer_main):
+    fish, zsh = fcer_main("completion", "fish")[1], fcer_main("completion", "zsh")[1]
+    assert "bashcompinit" in zsh and "complete -o default -F _fcer fcer" in zsh
+    for command in COMMANDS.values():
+        here = f"complete -c fcer -n '__fish_seen_subcommand_from {command.name}' -l "
+        for option in command.options:
+            assert here + option.replace("_", "-") in fish
+    assert "-l head-loss -x -a 'rmsle mse bce'" in fish
+
+
+def test_subjects_begin_with_settings_that_there_are():
+    assert set(FIRST) <= fields().keys() and len(set(FIRST)) == len(FIRST)
+    found = by_subject(fields())
+    assert [key for keys in found.values() for key in keys] == list(fields()) and "" not in found

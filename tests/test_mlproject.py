@@ -1,6 +1,7 @@
 """mlproject and the command line cannot drift apart, and every entry point really runs."""
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,13 @@ import pytest
 import yaml
 from mlflow.projects._project_spec import load_project
 
+import project_file
+from fcer.cli import parse, resolved_of
 from fcer.commands import COMMANDS
+from fcer.config import Config, Resolved, resolve
+from fcer.config.conversion import hints
+from fcer.config.settings import option_of
+from fcer.config.subjects import first_of
 
 ROOT = Path(__file__).parent.parent
 PROJECT = yaml.safe_load((ROOT / "mlproject").read_text())
@@ -27,6 +34,7 @@ TINY = {
     "head_epochs": "2",
     "trials": "3",
     "year": "2021",
+    "min_detections": "5",
 }
 
 
@@ -34,18 +42,68 @@ def test_every_command_has_its_entry_point():
     assert set(ENTRY_POINTS) == {name for name, command in COMMANDS.items() if command.argument is None}
 
 
+def test_the_file_is_the_one_that_the_commands_make():
+    assert (ROOT / "mlproject").read_text() == project_file.text(), "python tests/helpers/project_file.py > mlproject"
+
+
+def asked(name: str, **parameters: str) -> Resolved:
+    """What our command line makes of what MLflow would run."""
+    python, script, *given = shlex.split(
+        load_project(str(ROOT)).get_entry_point(name).compute_command(parameters, None)
+    )
+    assert (python, script) == ("python", "src/fcer")
+    command, resolved = resolved_of(parse(given))
+    assert command.name == name
+    return resolved
+
+
 @pytest.mark.parametrize("name", ENTRY_POINTS)
-def test_an_entry_point_runs_the_checkout_and_overrides_nothing(name: str):
-    """A parameter that is declared has a default, which would override the YAML file of `-P config=...`."""
-    assert ENTRY_POINTS[name] == {"command": f"python src/fcer {name}"}
+def test_what_is_declared_and_not_given_overrides_nothing(name: str, tmp_path: Path):
+    declared = ENTRY_POINTS[name]["parameters"]
+    assert list(declared) == ["config", *first_of(COMMANDS[name].options)]
+    assert all(parameter["default"] == "" for parameter in declared.values())
+    assert asked(name) == resolve(None, {}, demo=COMMANDS[name].demo)
+    (tmp_path / "mine.yaml").write_text("seed: 5\nwork: elsewhere\n")
+    resolved = asked(name, config=str(tmp_path / "mine.yaml"))
+    assert (resolved.config.seed, str(resolved.config.work)) == (5, "elsewhere")
+    assert {key for key, origin in resolved.origins.items() if origin != "default"} == {"seed", "work"}
+
+
+SPECIAL = {
+    "cluster": "local:2",
+    "features": "fire",
+    "fire_days": "7,9",
+    "fold": "3",
+    "head_momentum": "0.5",
+    "image_size": "64 96",
+    "layer": "elevation=dem.tif",
+    "methods": "student tta",
+    "miss": "0.1 0.2",
+    "threshold": "balanced",
+    "watch_quantile": "0.5",
+    "width": "0.5",
+    "years": "2018 2019",
+}
+"""Values of settings that cannot be 64."""
 
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 def test_any_option_of_a_command_can_be_a_parameter(name: str):
     """MLflow hands what mlproject does not declare over as flags, which is why it need not declare all."""
-    entry_point = load_project(str(ROOT)).get_entry_point(name)
-    for option in (*COMMANDS[name].options, "config"):
-        assert entry_point.compute_command({option: "7"}, None).endswith(f"--{option} 7")
+    options = COMMANDS[name].options
+    usual = {key: "true" if hints(Config)[key] is bool else [*option_of(key).choices, "64"][0] for key in options}
+    given = {key: SPECIAL.get(key, value) for key, value in usual.items()}
+    resolved = asked(name, **given)
+    assert all(resolved.origins[key] == "--" + key.replace("_", "-") for key in options)
+
+
+def test_what_a_configuration_says_is_done_by_mlflow_run(tmp_path: Path):
+    (tmp_path / "mine.yaml").write_text("fires_per_year: 1\nimage_size: [32, 36]\nfire_days: [7, 7]\nyears: [2019]\n")
+    call = run_call("synthesize", {"config": str(tmp_path / "mine.yaml"), "out": str(tmp_path / "fires")})
+    done = subprocess.run(call, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{tmp_path}/fires: 1 synthetic fires of 1 years (1 new)" in done.stdout
+    assert [path.parent.name for path in (tmp_path / "fires").rglob("*.hdf5")] == ["2019"]
 
 
 def test_the_environment_is_the_lock():
@@ -57,23 +115,29 @@ def test_the_environment_is_the_lock():
     assert all(pin.count("==") == 1 and " " not in pin for pin in pins)
 
 
-def mlflow_run(name: str, folder: Path) -> None:
-    options = {**TINY, "work": str(folder / "work")}
-    given = {key: value for key, value in options.items() if key in COMMANDS[name].options}
-    environment = os.environ | {
+def environment(folder: Path) -> dict[str, str]:
+    return os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
     }
+
+
+def run_call(name: str, given: dict[str, str]) -> list[str]:
     call = [sys.executable, "-m", "mlflow", "run", str(ROOT), "-e", name, "--env-manager", "local"]
     call += [word for key, value in given.items() for word in ("-P", f"{key}={value}")]
-    call += ["--experiment-name", "fcer"]
-    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True)
+    return [*call, "--experiment-name", "fcer"]
+
+
+def mlflow_run(name: str, folder: Path) -> None:
+    options = {**TINY, "work": str(folder / "work")}
+    given = {key: value for key, value in options.items() if key in COMMANDS[name].options}
+    done = subprocess.run(run_call(name, given), cwd=folder, env=environment(folder), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert name == "promote" or str(folder / "work") in done.stdout
 
 
 CHAINS = [
-    ["synthesize", "convert", "inspect", "train", "distill", "promote", "predict"],
+    ["synthesize", "convert", "ingest", "inspect", "train", "distill", "promote", "predict"],
     ["search", "report", "evaluate", "main"],
 ]
 """Each finds what those before it have made."""

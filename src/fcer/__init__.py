@@ -6,16 +6,31 @@ The public functions are imported when first used, so that `import fcer` costs n
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fcer.config.resolve import configure
     from fcer.core import sweep
     from fcer.evaluation.evaluate import evaluate, evaluate_files
     from fcer.evaluation.results import Results
     from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
+    from fcer.pipeline.study import Study
 
-__all__ = ["PredictedMaps", "Results", "__version__", "evaluate", "evaluate_files", "open_maps", "sweep", "write_maps"]
+__all__ = [
+    "PredictedMaps",
+    "Results",
+    "Study",
+    "__version__",
+    "configure",
+    "evaluate",
+    "evaluate_files",
+    "open_maps",
+    "sweep",
+    "write_maps",
+]
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Study": "fcer.pipeline.study",
+    "configure": "fcer.config.resolve",
     "sweep": "fcer.core",
     "PredictedMaps": "fcer.maps.predicted_maps",
     "open_maps": "fcer.maps.predicted_maps",

@@ -13,6 +13,7 @@ ALL = [
     "serving",
     "fcer_evaluation",
     "large_evaluation",
+    "detections",
 ]
 
 if __name__ == "__main__":

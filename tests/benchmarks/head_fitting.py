@@ -13,11 +13,11 @@ from tests.helpers.plain_fcer import plain_region
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from fcer.training.anchor_region import gather_region
 from fcer.training.batches import epoch_batches
-from fcer.training.cached import CachedSplit
+from fcer.training.feature_shards import CachedSplit
 from fcer.training.head import HeadTask, fit_epoch, make_head
 from fcer.training.head_settings import HeadSettings
+from fcer.training.validation_region import gather_region
 
 SIZE, FEATURES, MEMBERS, ANCHOR = 128, 16, 3, 4.0
 TRAINING, VALIDATION = 256, 128

@@ -12,12 +12,12 @@ import torch
 
 from backbone_cases import small_backbone
 from fcer.cli import main
-from fcer.commands import study  # as a module: pytest would take `test_years` for a test
-from fcer.commands.synthesize import recipe_of
 from fcer.config.settings import Config
 from fcer.data.folds import WSTS_PLUS
 from fcer.models import read_info
 from fcer.models.members import fold_file
+from fcer.pipeline.study_data import StudyData, recipe_of
+from fcer.training import MemberSettings
 from study_cases import HEAD, TINY
 
 QUICK = [*TINY, "--arch", "unet_t1", "--member-epochs", "1"]
@@ -77,7 +77,7 @@ def test_the_fourth_member_is_the_first_fold_with_another_seed(four: tuple[Path,
     assert {f"member fold {label}" for label in ("0", "2", "6", "0-1")} <= set(of_four)
     run = of_four["member fold 0-1"]
     assert (run.data.params["fold"], run.data.params["round"]) == ("0", "1")
-    assert run.data.params["seed"] == str(study.member_settings(Config(), 1).seed)
+    assert run.data.params["seed"] == str(MemberSettings.of(Config(), 1).seed)
     (checkpoint,) = client.list_artifacts(run.info.run_id, "checkpoint")
     assert checkpoint.path == "checkpoint/fold0-1.safetensors"
 
@@ -97,7 +97,7 @@ def test_a_larger_ensemble_holds_the_smaller_one_bit_by_bit(four: tuple[Path, st
 
 def test_the_backbone_is_the_median_of_all_members(four: tuple[Path, str], home: Home):
     options = ["--members", "4", "--work", "four", "--methods", "ensemble", "--bootstrap", "0"]
-    said = home.fcer("evaluate", *options)
+    said = home.fcer("evaluate", *options, "--select-by", "val_ap")
     ranked = sorted(members_of(four[0]).values(), key=lambda path: read_info(path).val_ap)
     assert f"2021: 4 members, backbone {ranked[1].name} (median val_ap)\n" in said
     assert said.count("trained before") == 4
@@ -141,15 +141,15 @@ def test_both_years_of_a_pair_are_predicted_with_one_student(pair: tuple[Path, s
 )
 def test_years_of_a_split(settings, predicted, distilled):
     config = Config(**settings)
-    assert (study.test_years(config), study.ensemble_years(config)) == (predicted, distilled)
+    assert (StudyData(config).test_years, StudyData(config).ensemble_years) == (predicted, distilled)
 
 
 @pytest.mark.parametrize("split", ["wsts", "wsts_plus"])
 @pytest.mark.parametrize("members", [2, 3, 6, 7])
 def test_no_member_sees_its_test_year_and_folds_take_turns(split, members):
     config = Config(split=split, members=members, year="all")
-    for year in study.test_years(config):
-        folds = study.member_folds(config, year)
+    for year in StudyData(config).test_years:
+        folds = StudyData(config).member_folds(year)
         assert len(folds) == members
         assert all(year in fold.test and year not in (*fold.train, *fold.validation) for fold in folds)
         counts = [folds.count(fold) for fold in dict.fromkeys(folds)]
@@ -158,9 +158,9 @@ def test_no_member_sees_its_test_year_and_folds_take_turns(split, members):
 
 def test_the_first_round_has_the_seed_of_the_configuration():
     config = Config(seed=5)
-    seeds = [study.member_settings(config, round).seed for round in range(5)]
+    seeds = [MemberSettings.of(config, round).seed for round in range(5)]
     assert seeds[0] == 5 and len(set(seeds)) == 5
-    assert {study.member_settings(Config(seed=6), round).seed for round in range(5)}.isdisjoint(seeds)
+    assert {MemberSettings.of(Config(seed=6), round).seed for round in range(5)}.isdisjoint(seeds)
 
 
 def test_synthetic_years_follow_the_split_unless_they_are_named():

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from fcer.cli import main
-from fcer.commands.study import central_samples, evaluated_samples, open_data
 from fcer.config.resolve import resolve
 from fcer.config.settings import Config
 from fcer.data.catalog import open_catalog
@@ -21,6 +20,7 @@ from fcer.data.samples import Samples, central_crop
 from fcer.errors import FcerWarning
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
 from fcer.models.student_files import load_student
+from fcer.pipeline.study_data import StudyData
 from study_cases import HEAD, TINY
 
 QUICK = [
@@ -102,19 +102,18 @@ def configured(small_fires: Path, work: Path, **options: str) -> Config:
 
 
 def test_a_fire_smaller_than_the_crop_is_predicted_whole(small_fires: Path, tmp_path: Path):
-    config = configured(small_fires, tmp_path, test_image="full")
-    dataset = open_data(config, [2018], whole=True)
+    data = StudyData(configured(small_fires, tmp_path, test_image="full"))
+    dataset = data.open([2018], whole=True)
     assert len(dataset.fires([2018])) == 2 and not dataset.left_out
-    samples = evaluated_samples(config, dataset, [2018])
+    samples = data.test_samples(2018)
     assert samples.crop is None and {samples.raw(k)[1].shape for k in range(len(samples))} == {
         (fire.height, fire.width) for fire in dataset.fires([2018])
     }
     with pytest.warns(FcerWarning, match="left out: .* smaller than the crop of 64"):
-        cropped = open_data(config, [2018])
+        cropped = data.open([2018])
     assert len(cropped.left_out) == 2
 
 
 def test_crops_are_evaluated_unless_whole_images_are_asked_for(small_fires: Path, tmp_path: Path):
-    config = configured(small_fires, tmp_path, crop="32")
-    dataset = open_data(config, [2018])
-    assert evaluated_samples(config, dataset, [2018]).crop == central_samples(config, dataset, [2018]).crop == 32
+    data = StudyData(configured(small_fires, tmp_path, crop="32"))
+    assert data.test_samples(2018).crop == data.central_samples([2018]).crop == 32

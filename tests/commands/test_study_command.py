@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fcer.commands.main import _is_the_papers
 from fcer.config.resolve import resolve
 from fcer.maps.predicted_maps import open_maps
+from fcer.pipeline.reporting import is_the_papers
 from study_cases import HEAD, TINY, fcer
 
 QUICK = [*TINY, *HEAD, "--arch", "unet_t1", "--member-epochs", "1", "--bootstrap", "10"]
@@ -141,7 +141,7 @@ def test_years_may_share_a_folder_and_another_store_gets_the_student_too(study: 
 
 
 @pytest.mark.parametrize(
-    ("options", "is_the_papers"),
+    ("options", "expected"),
     [
         ({}, True),
         ({"year": "all", "workers": "3", "seed": "5"}, True),
@@ -150,9 +150,12 @@ def test_years_may_share_a_folder_and_another_store_gets_the_student_too(study: 
         ({"features": "all"}, False),
         ({"members": "2"}, False),
         ({"arch": "unet_t1"}, False),
+        ({"reference": "student"}, True),
+        ({"reference": "ensemble"}, False),
+        ({"methods": ["ensemble", "entropy"]}, False),
     ],
 )
-def test_the_papers_table_stands_beside_the_papers_experiment_only(options: dict[str, str], is_the_papers: bool):
+def test_the_papers_table_stands_beside_the_papers_experiment_only(options: dict[str, str], expected: bool):
     paper = Path(__file__).parents[2] / "experiments" / "paper.yaml"
-    assert _is_the_papers(resolve(paper, {"data": "data/wsts", **options}).config) is is_the_papers
-    assert not _is_the_papers(resolve(paper, options).config), "synthetic fires never are"
+    assert is_the_papers(resolve(paper, {"data": "data/wsts", **options}).config) is expected
+    assert not is_the_papers(resolve(paper, options).config), "synthetic fires never are"

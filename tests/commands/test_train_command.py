@@ -78,7 +78,7 @@ def test_evaluate_uses_the_members_and_other_settings_do_not(trained: tuple[Path
     done = fcer(folder, "evaluate", *TINY, "--out", "results", "--bootstrap", "0")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained before") == 3
-    assert "2021: 3 members, backbone fold" in done.stdout and "(median val_ap)" in done.stdout
+    assert "2021: 3 members, backbone fold" in done.stdout and "(median val_lift)" in done.stdout
     assert (folder / "results" / "predictions_2021.npz").exists() and (folder / "results" / "sweep.csv").exists()
     checkpoints = str(next(folder.glob("work/checkpoints/*")))
     other = fcer(folder, "train", *TINY, "--checkpoints", checkpoints, "--member-lr", "0.5")

@@ -4,9 +4,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fcer.config.resolve import resolve, to_yaml
-from fcer.config.settings import Config, fields, help_text
+from fcer.config.groups import recorded
+from fcer.config.resolve import Resolved, resolve, to_yaml
+from fcer.config.settings import Config, fields, help_text, option_of
+from fcer.data.channels import feature_indices
 from fcer.errors import ConfigError
+from fcer.runtime.secrets import masked
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 
@@ -46,7 +49,7 @@ def test_defaults_then_file_then_flags(written):
         ("seed:", "seed is None, but should be a whole number"),
         ("seed: -1", "seed is -1, but should be at least 0"),
         ("geotiff: 1", "geotiff is 1, but should be true or false"),
-        ("years: 2018", "years is 2018, but should be a list, each item a whole number"),
+        ("years: 2018", "years is 2018, but should be a list, each item a whole number or none"),
         ("years: []", "years is []: name at least one year"),
         ("years: [2018, 2018]", "years is [2018, 2018]: name each year once"),
         ("image_size: [200, 100]", "image_size is [200, 100]: give two numbers, the smaller one first"),
@@ -55,12 +58,22 @@ def test_defaults_then_file_then_flags(written):
         ("work: ''", "work is '', but should be a path"),
         ("years: [12]", "years is 12, but should be at least 1000"),
         ("crop: 100", "crop is 100: not a multiple of 32, which the backbones need; try 96"),
-        ("features: veg", "features is 'veg': use vegetation, multi, all or a list of indices from 0 to 39"),
+        ("features: veg", "features is 'veg': use vegetation, multi, all, fire or a list of indices from 0 to 39"),
         ("features: [40]", "features is 40, but should be at most 39"),
         ("anchor: near", "anchor is 'near': give px from 0 on, metres such as 1500m, or auto"),
         ("radii: [1, far]", "radii is [1, 'far']: give px from 0 on, metres such as 1500m, or full"),
         ("arch: utae", "arch is 'utae', but should be one of utae_t5, unet_t5, unet_t1; did you mean utae_t5?"),
-        ("year: some", "year is 'some': give a year, or all"),
+        ("year: some", "year is 'some': give a year, all, or none"),
+        ("threshold: 1.5", "threshold is 1.5, but should be at most 1"),
+        ("threshold: even", "threshold is 'even': give a number from 0 to 1, or balanced"),
+        ("miss: [0.1, 0.1]", "miss is [0.1, 0.1]: name one share at least, and each once"),
+        ("miss: [0.1, 1]", "miss is [0.1, 1]: give shares above 0 and below 1"),
+        ("layer: [elevation]", "layer is ['elevation']: write each as NAME=FILE"),
+        ("layer: [a=b, a=c]", "layer is ['a=b', 'a=c']: name each channel once"),
+        ('data: "a\\0b"', "data is 'a\\x00b': it holds a NUL, which nothing can be called"),
+        ('study: "a\\0b"', "study is 'a\\x00b': it holds a NUL, which nothing can be called"),
+        ('results: ["a\\ud800"]', "results is ['a\\ud800']: it holds half a character, which nothing can be called"),
+        (f"out: {'x' * 256}", f"out is '{'x' * 199}…: a name in it is longer than 255 bytes"),
         ("member_lr: 1e-3", "member_lr is '1e-3', but should be a number; write 0.001 for 1e-3"),
     ],
 )
@@ -112,7 +125,7 @@ def test_what_is_shown_reads_back_as_the_same_configuration(written):
 
 def test_every_field_has_a_meaning_and_a_default_of_its_type():
     for key, field in fields().items():
-        assert len(field.metadata["meaning"]) > 10, key
+        assert len(option_of(key).meaning) > 10, key
         assert "(default: " in help_text(key)
         assert not isinstance(field.default, float) or math.isfinite(field.default)
     assert resolve(None, {}).config == Config()
@@ -147,9 +160,55 @@ def test_no_list_at_all():
     file = EXPERIMENTS / "demo.yaml"
     assert resolve(file, {"head_hidden": "none"}).config.head_hidden == ()
     assert resolve(None, {"head_hidden": ["8", "4"]}).config.head_hidden == (8, 4)
-    assert "name at least one year" in sentence(years="none")
+    assert resolve(file, {"years": "none"}).config.years is None
 
 
-def test_passwords_are_not_shown():
-    shown = to_yaml(resolve(None, {"storage": "postgresql://me:s3cret@host:5432/db"}))
-    assert "postgresql://me:***@host:5432/db" in shown and "s3cret" not in shown
+PASSWORD = "s3cret"
+ADDRESSES = [
+    "postgresql://me:s3cret@host:5432/db",
+    "postgresql://me:p@s3cret@host:5432/db",
+    "postgresql://me@firm:s3cret@host/db",
+    "postgresql://:s3cret@[::1]:5432/db",
+    "postgresql://me:s3cret/half@host/db",
+    "postgresql://me@host/db?password=s3cret&sslmode=require",
+    "postgresql://me@host/db?sslmode=require&sslPassword=s3cret",
+    "https://host/path?access_token=s3cret#part",
+]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_passwords_are_never_shown(address: str):
+    """Neither printed, nor logged with the configuration or the settings, nor repeated by an error."""
+    shown = masked(address)
+    assert PASSWORD not in shown and "***" in shown and shown == masked(shown)
+    config = Config(storage=address, data=Path(address), model=address, runs=(address,))
+    assert PASSWORD not in to_yaml(Resolved(config, dict.fromkeys(fields(), "default")))
+    assert PASSWORD not in str(recorded(config, fields()))
+    for key in ("seed", "arch", "methods", "year"):
+        assert PASSWORD not in sentence(**{key: address})
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "postgresql://u:s3cret@[::1", "tcp://[::1:8786", "http://h:port/x"])
+def test_addresses_that_cannot_be_taken_apart(address: str):
+    for key in ("cluster",) if address.startswith("tcp") else ("storage", "model"):
+        said = sentence(**{key: address})
+        assert said.startswith(f"--{key}: {key} is '") and PASSWORD not in said and "address" in said
+
+
+@pytest.mark.parametrize("text", ["models:/fcer-student@champion", "sqlite:///a@b.db", "tcp://scheduler:8786", "a:b@c"])
+def test_what_holds_no_password_is_shown_as_it_is(text: str):
+    assert masked(text) == text
+
+
+def test_the_settings_of_forecasts_and_detections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("my dem.tif").write_text("")
+    flags = {"year": "none", "threshold": "balanced", "split": "fires", "features": ["fire"], "miss": ["0.1,0.3"]}
+    flags |= {"layer": ["elevation=my dem.tif", "ndvi=n_{date}.tif"], "detections": ["a.csv b.json"]}
+    config = resolve(None, flags).config
+    assert (config.year, config.threshold, config.split, config.features) == ("none", "balanced", "fires", "fire")
+    assert (config.miss, config.layer) == ((0.1, 0.3), ("elevation=my dem.tif", "ndvi=n_{date}.tif"))
+    assert config.detections == (Path("a.csv"), Path("b.json"))
+    assert resolve(None, {"threshold": "0.3"}).config.threshold == 0.3
+    assert feature_indices("fire") == (38, 39) and Config().select_by == "val_lift"
+    assert resolve(None, {"detections": ["a.csv"]}, demo=True).config.crop == 128

@@ -3,15 +3,17 @@
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from uuid import uuid4
 
 import h5py
 import numpy as np
 import pytest
 
-from fcer.data.catalog import open_catalog
+from fcer.data.catalog import open_catalog, warn_of
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import open_dataset
 from fcer.data.geotiff import open_geotiff
@@ -54,7 +56,18 @@ def a_tiff(path: Path) -> str:
 
 def broken_link(path: Path) -> str:
     path.symlink_to("nowhere.hdf5")
-    return f"{path}: no such file; is it a broken link?"
+    return f"{path}: no such file, or none to read; is it a broken link?"
+
+
+def a_pipe(path: Path) -> str:
+    os.mkfifo(path)
+    return f"{path}: no such file, or none to read; is it a broken link?"
+
+
+def more_declared_than_stored(path: Path) -> str:
+    with h5py.File(path, "w") as file:
+        file.create_dataset("data", (10**6, 23, 1000, 1000), "<f4", chunks=(1, 23, 100, 100))
+    return f"{path}: its dataset `data` should have 92000000000000 bytes, but 0 are stored (found: data); write"
 
 
 def channels_22(path: Path) -> str:
@@ -65,7 +78,7 @@ def channels_22(path: Path) -> str:
 def no_data(path: Path) -> str:
     with h5py.File(path, "w") as file:
         file["images"] = np.zeros(3)
-    return f"{path}: holds no dataset named `data` (found: images); write it again with `fcer convert`"
+    return f"{path}: its dataset `data` is not there (found: images); write it again with `fcer convert`"
 
 
 def three_axes(path: Path) -> str:
@@ -113,7 +126,7 @@ def a_folder(path: Path) -> str:
 def empty_dataset(path: Path) -> str:
     with h5py.File(path, "w") as file:
         file["data"] = h5py.Empty("f4")
-    return f"{path}: `data` is float32 (), but should be numbers (days, 23, height, width)"
+    return f"{path}: its dataset `data` is empty (found: data); write it again with `fcer convert`"
 
 
 def damaged_chunk(path: Path) -> str:
@@ -131,6 +144,8 @@ def damaged_chunk(path: Path) -> str:
 BREAKAGES = [
     a_folder,
     empty_dataset,
+    a_pipe,
+    more_declared_than_stored,
     damaged_chunk,
     truncated,
     empty_file,
@@ -353,3 +368,28 @@ def test_the_place_survives(tif_fire: Path):
     fire = open_geotiff(tif_fire)
     assert fire.place is not None and fire.place.crs.startswith("EPSG:326")
     assert fire.place.transform[0] == -fire.place.transform[4] == PLACE.transform[0] == 375
+
+
+def test_a_broken_fire_is_warned_of_once(root: Path):
+    """A study of all years opens its data again and again."""
+    truncated(root / "2018" / "fire_bad.hdf5")
+
+    def left_out() -> list[str]:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            opened = open_dataset(root, [2018], features=VEGETATION, crop=32, cache=root / "cache", workers=1)
+        assert len(opened.left_out) == 1, "it is counted each time"
+        return [str(warning.message) for warning in warned]
+
+    assert len(left_out()) == 1
+    assert left_out() == []
+
+
+def test_of_many_broken_fires_the_first_are_named_and_the_rest_counted():
+    problems = [f"fire_{k}: broken, it is {uuid4()}" for k in range(25)]
+    with pytest.warns(FcerWarning) as warned:
+        warn_of(problems)
+    assert [str(w.message) for w in warned] == [
+        *(f"left out: {problem}" for problem in problems[:10]),
+        "left out: 15 more fires, 25 in all; `fcer inspect --data` lists them",
+    ]

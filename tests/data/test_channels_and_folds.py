@@ -34,7 +34,7 @@ def test_named_sets():
 @pytest.mark.parametrize(
     ("features", "sentence"),
     [
-        ("veg", "features: unknown set 'veg'; use vegetation, multi, all or a list of indices 0 to 39"),
+        ("veg", "features: unknown set 'veg'; use vegetation, multi, all, fire or a list of indices 0 to 39"),
         ((0, 40), "features: 40 is none; give each index from 0 to 39 at most once"),
         ((1, 1), "features: one is named twice; give each index from 0 to 39 at most once"),
         ((), "features: the list is empty; give each index from 0 to 39 at most once"),
@@ -65,6 +65,7 @@ def test_splits_by_name():
     assert {name: years_of(folds) for name, folds in SPLITS.items()} == {
         "wsts": (2018, 2019, 2020, 2021),
         "wsts_plus": tuple(range(2016, 2024)),
+        "fires": (1, 2, 3, 4),
     }
 
 

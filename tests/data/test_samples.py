@@ -111,9 +111,20 @@ def test_all_forty_channels_from_first_principles(rng: np.random.Generator):
     assert x[0, 3, 2, 2] == 0
     np.testing.assert_array_equal(x[0, 16:33, 0, 0], np.eye(17)[0])
     np.testing.assert_array_equal(x[0, 16:33, 1, 0], np.eye(17)[16])
-    assert not x[0, 16:33, 1, 3].any(), "unknown land cover is in no class"
+    np.testing.assert_array_equal(x[0, 16:33, 1, 3], np.eye(17)[-1], "unknown land cover is water, as in the release")
     np.testing.assert_allclose(x[:, 38], (raw[:, 22] - mean[22]) / std[22], rtol=1e-5)
     assert x[1, 39, 0, 0] == 1 and x[:, 39].sum() == 1
+
+
+def test_land_cover_is_looked_up_as_the_published_loader_does(rng: np.random.Generator):
+    """A row of the identity for each class less 1; missing values, 0 by then, take the last row."""
+    raw = np.zeros((1, 23, 8, 9), np.float32)
+    raw[0, 16] = rng.integers(0, 18, (8, 9))
+    raw[0, 16, 0, 0] = np.nan
+    raw[0, 16, 0, 1:4] = [0, 1, 17]
+    x = preprocess(raw, range(23), range(16, 33), Normalization((0.0,) * 23, (1.0,) * 23, "none"))
+    published = np.eye(17)[np.nan_to_num(raw[0, 16]).astype(int) - 1]
+    np.testing.assert_array_equal(x[0], published.transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize("features", [VEGETATION, feature_indices("multi"), (39, 20, 3)])

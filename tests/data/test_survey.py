@@ -63,6 +63,17 @@ def test_a_damaged_memory_is_made_anew(small_fires: Path, tmp_path: Path):
     assert fingerprint(small_fires, tmp_path) == first
 
 
+def test_a_flipped_bit_in_the_memory_is_found(small_fires: Path, tmp_path: Path):
+    """A mean that is off by a bit would standardise everything wrongly, and nobody would see it."""
+    fires = open_catalog(small_fires).fires
+    first = survey_fires(fires, cache=tmp_path, workers=1)
+    for memory in (tmp_path / "surveys").iterdir():
+        content = memory.read_text()
+        place = content.index('"mean": [') + len('"mean": [')
+        memory.write_text(content[:place] + "1" + content[place:])
+    assert survey_fires(fires, cache=tmp_path, workers=1) == first
+
+
 def test_statistics_equal_numpy_s_over_everything(small_fires: Path, tmp_path: Path):
     fires = open_catalog(small_fires).fires
     found = computed(survey_fires(fires, cache=tmp_path, workers=1).values(), (2018, 2019))

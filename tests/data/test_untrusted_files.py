@@ -1,6 +1,7 @@
 """Files from anywhere: what they say of themselves is checked, and nothing beyond them is opened on their word."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import h5py
@@ -133,3 +134,18 @@ def test_any_damage_to_an_hdf5_file_is_one_sentence(hdf5: Path, data: st.DataObj
         open_hdf5(hdf5)
     except DataError as error:
         assert str(hdf5) in str(error) and "\n" not in str(error)
+
+
+def test_what_gdal_quotes_of_a_damaged_file_is_not_printed(tifs: Path, monkeypatch: pytest.MonkeyPatch):
+    """Its description of the bands, in bytes that are no text."""
+    printed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    day = min(tifs.glob("*.tif"))
+    content = day.read_bytes()
+    place = content.index(b"<GDALMetadata>") + 20
+    day.write_bytes(content[:place] + b"\xa4\xff" * 20 + content[place + 40 :])
+    try:
+        open_geotiff(tifs)
+    except DataError as error:
+        assert "\n" not in str(error)
+    assert printed == []

@@ -16,13 +16,13 @@ import mlflow
 import numpy as np
 import psycopg2
 import pytest
-from commands.study_cases import HEAD, TINY
 from distributed import Client
 from sqlalchemy.engine import URL, make_url
 
 from compose_cases import DOCKER, SECRETS, Service, free_port, image_environment, run_image, services
-from fcer.search.storage import open_storage, parse_place
+from fcer.search.storage import open_storage, parse_store
 from postgres_server import postgres_server
+from study_cases import HEAD, TINY
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ def test_the_database_is_healthy_and_wants_passwords(stack: Stack):
 def test_a_worker_keeps_studies_in_a_database_of_their_own(stack: Stack, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PGPASSWORD", services()["worker"]["environment"]["PGPASSWORD"])
     place = f"postgresql://studies@{stack.database.host}:{stack.database.port}/studies"
-    storage = open_storage(parse_place(place, stack.folder / "unused"))
+    storage = open_storage(parse_store(place, stack.folder / "unused"))
     assert storage.get_all_studies() == []
 
 

@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from fcer.search.space import Space, read_space
-from fcer.search.storage import Place
+from fcer.search.storage import TrialStore
 from fcer.search.worker import Job
 
 SIDE, FEATURES, MEMBERS = 16, 4, 3
@@ -45,9 +45,9 @@ def small_space(folder: Path) -> Space:
     return read_space(file)
 
 
-def make_job(place: Place, space: Space, cache: Path, **changes: object) -> Job:
+def make_job(store: TrialStore, space: Space, cache: Path, **changes: object) -> Job:
     values: dict[str, object] = {
-        "place": place,
+        "store": store,
         "study": "small",
         "space": space,
         "trials": 4,

@@ -10,7 +10,7 @@ import backbone_cases  # noqa: F401  (one thread for torch)
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.folds import WSTS
 from fcer.training import MemberSettings
-from fcer.training.progress import EpochRecord
+from fcer.training.epochs import EpochRecord
 
 YEARS = (2018, 2019, 2020, 2021)
 FEATURES = (3, 38, 39)

@@ -262,11 +262,31 @@ BAD = {
     ),
     "several years": (
         good_arrays() | {"year": np.array([2018, 2019])},
-        "year is not one whole number; write one file for each year",
+        "year is not one whole number from 1 to 9999; write one file for each year",
+    ),
+    "year without end": (
+        good_arrays() | {"year": np.array(np.inf)},
+        "year is not one whole number from 1 to 9999; write one file for each year",
+    ),
+    "year before all": (
+        good_arrays() | {"year": np.array(-5)},
+        "year is not one whole number from 1 to 9999; write one file for each year",
+    ),
+    "year unknown": (
+        good_arrays() | {"year": np.array(np.nan)},
+        "year is not one whole number from 1 to 9999; write one file for each year",
+    ),
+    "fire_id in two dimensions": (
+        good_arrays() | {"fire_id": np.zeros((20, 3))},
+        "fire_id has shape (20, 3); give one for each of 20 images",
+    ),
+    "fire_id of another encoding": (
+        good_arrays() | {"fire_id": np.array([b"\xff\xfe"] * 20)},
+        "fire_id is not text in UTF-8; write it so",
     ),
     "year not a number": (
         good_arrays() | {"year": np.array("last")},
-        "year is not one whole number; write one file for each year",
+        "year is not one whole number from 1 to 9999; write one file for each year",
     ),
 }
 
@@ -325,7 +345,7 @@ def test_an_array_shorter_than_it_says(tmp_path, size):
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in good_arrays().items():
             maps_module.write_npz_array(archive, name, array.shape, array.dtype, [array[:-3]])
-    with pytest.raises(PredictionsError, match=r"truncated or damaged \(an array ends before its last row\)"):
+    with pytest.raises(PredictionsError, match=r"damaged \(y.npy should be uint8 of shape \(20, 6, 7\), but 714 bytes"):
         open_maps(path)
 
 

@@ -1,5 +1,6 @@
 """The ensemble's maps against the same thing computed sample by sample with plain torch."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from fcer.errors import CheckpointError
 from fcer.maps.predicted_maps import open_maps
 from fcer.models.ensemble import average_precisions, choose_backbone, member_batches, selection_aps
 from fcer.models.members import load_members
+from fcer.models.persistence_baseline import persistence_ap
 from fcer.models.released import load_released
 from golden_formulas import state_dict
 
@@ -111,6 +113,24 @@ def test_validation_ap_is_computed_where_a_checkpoint_does_not_tell(checkpoints:
     aps = selection_aps(members, "val_ap", validation)
     assert aps == [average_precisions([member], validation(member))[0] for member in members]
     assert all(0 < ap < 1 for ap in aps)
+    lifts = selection_aps(members, "val_lift", validation)
+    assert lifts == [ap / persistence_ap(validation(member)) for ap, member in zip(aps, members, strict=True)]
+
+
+def test_lift_compares_members_and_not_their_validation_years(checkpoints: Path, golden_hdf5: Path):
+    """An easy year, on which fires stand still, makes any member look good."""
+    members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
+    members = [replace(member, val_ap=ap) for member, ap in zip(members, (0.5, 0.4, 0.3), strict=True)]
+    easy = dict(zip(members, (0.5, 0.2, 0.1), strict=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fcer.models.ensemble.persistence_ap", lambda member: easy[member])
+        assert selection_aps(members, "val_lift", lambda member: member) == pytest.approx([1, 2, 3])
+    assert selection_aps(members, "val_ap", lambda member: member) == [0.5, 0.4, 0.3]
+
+
+def test_a_released_file_may_tell_its_weight_of_fire(checkpoints: Path):
+    for member in load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION):
+        assert member.pos_weight == 1 == member.original()[1].pos_weight
 
 
 def test_the_median_member_is_the_backbone(checkpoints: Path):

@@ -214,7 +214,7 @@ def no_head(folder: Path) -> None:
             "its header cannot be used (a val_auroc from 0.8 to 0.6 is",
         ),
         (with_header(val_auroc_high=0.9), "its header cannot be used (a val_auroc from None to 0.9 is impossible)"),
-        (with_header(logit="no"), "its header cannot be used ('no' is neither true nor false)"),
+        (with_header(logit="no"), "its header cannot be used (logit is 'no', but should be true or false)"),
         (with_header(more=1), "its header cannot be used (more missing or unknown)"),
         (not_finite, "its weights are not finite"),
         (no_head, "head.safetensors: there is no such file"),

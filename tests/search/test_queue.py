@@ -17,7 +17,7 @@ from fcer.search.liveness import BEAT, WORKER, Watch
 from fcer.search.queue import TrialQueue, study_size
 from fcer.search.samplers import make_sampler
 from fcer.search.space import Space, read_space
-from fcer.search.storage import Place, open_storage, parse_place
+from fcer.search.storage import TrialStore, open_storage, parse_store
 from fcer.search.study import FAILURE, PAPER, RETRIES, RETRY_OF, counts, open_study, progress_of
 from postgres_server import postgres_server
 from search_cases import small_space
@@ -26,37 +26,39 @@ CLAIMING = Path(__file__).parents[1] / "helpers" / "claiming.py"
 
 
 @pytest.fixture(params=["sqlite", "journal", "postgresql"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TrialStore]:
     if request.param == "postgresql":
         with postgres_server() as url:
-            yield parse_place(url, tmp_path)
+            yield parse_store(url, tmp_path)
         return
     urls = {"sqlite": f"sqlite:///{tmp_path}/trials.db", "journal": f"journal:{tmp_path}/trials.log"}
-    yield parse_place(urls[request.param], tmp_path)
+    yield parse_store(urls[request.param], tmp_path)
 
 
-def begin(place: Place, space: Space) -> optuna.Study:
-    return open_study(open_storage(place), place, "small", objective="auroc", space=space.text())
+def begin(store: TrialStore, space: Space) -> optuna.Study:
+    return open_study(open_storage(store), store, "small", objective="auroc", space=space.text())
 
 
-def claimer(place: Place, folder: Path, trials: int, seconds: float, sampler: str = "tpe") -> subprocess.Popen[str]:
-    call = [sys.executable, str(CLAIMING), place.url, str(folder / "space.yaml"), str(trials), sampler, str(seconds)]
+def claimer(
+    store: TrialStore, folder: Path, trials: int, seconds: float, sampler: str = "tpe"
+) -> subprocess.Popen[str]:
+    call = [sys.executable, str(CLAIMING), store.url, str(folder / "space.yaml"), str(trials), sampler, str(seconds)]
     return subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
 
 
-def test_four_processes_make_the_asked_number_though_one_is_killed(place: Place, tmp_path: Path):
+def test_four_processes_make_the_asked_number_though_one_is_killed(store: TrialStore, tmp_path: Path):
     space = small_space(tmp_path)
-    victim = claimer(place, tmp_path, 16, 600)
+    victim = claimer(store, tmp_path, 16, 600)
     assert victim.stdout is not None
     killed = int(victim.stdout.readline())
-    others = [claimer(place, tmp_path, 16, 0.1)]
+    others = [claimer(store, tmp_path, 16, 0.1)]
     assert others[0].stdout is not None
     first = others[0].stdout.readline()
-    others += [claimer(place, tmp_path, 16, 0.1) for _ in range(2)]
+    others += [claimer(store, tmp_path, 16, 0.1) for _ in range(2)]
     victim.send_signal(signal.SIGKILL)
     printed = [process.communicate()[0] for process in others]
     assert [process.wait() for process in (victim, *others)] == [-signal.SIGKILL, 0, 0, 0]
-    trials = begin(place, space).get_trials()
+    trials = begin(store, space).get_trials()
     assert Counter(trial.state for trial in trials if counts(trial)) == {TrialState.COMPLETE: 16}
     numbers = [int(number) for text in (first, *printed) for number in text.split()] + [killed]
     assert len(set(numbers)) == len(numbers), "no trial ran twice"
@@ -71,10 +73,10 @@ def test_four_processes_make_the_asked_number_though_one_is_killed(place: Place,
 
 
 def test_a_larger_number_goes_on_and_a_smaller_one_adds_nothing(tmp_path: Path):
-    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
-    study = begin(place, space)
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(store, space)
     for asked, there in ((3, 3), (5, 5), (2, 5)):
-        queue = TrialQueue(study, place, space, asked)
+        queue = TrialQueue(study, store, space, asked)
         while trial := queue.claim(this_process()):
             space.suggest(trial)
             study.tell(trial, 0.5)
@@ -84,10 +86,10 @@ def test_a_larger_number_goes_on_and_a_smaller_one_adds_nothing(tmp_path: Path):
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "random"])
 @pytest.mark.parametrize("objective", ["auroc", "auroc_auprc"])
 def test_every_sampler_draws_from_the_space(sampler: str, objective: str, tmp_path: Path):
-    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
-    study = open_study(open_storage(place), place, "small", objective=objective, space=space.text())
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = open_study(open_storage(store), store, "small", objective=objective, space=space.text())
     study.sampler = make_sampler(sampler, 0)
-    queue = TrialQueue(study, place, space, 14)
+    queue = TrialQueue(study, store, space, 14)
     while trial := queue.claim(this_process()):
         settings = space.settings(space.suggest(trial))
         study.tell(trial, [settings["head_lr"]] * len(study.directions))
@@ -101,20 +103,20 @@ def test_a_grid_ends_where_all_is_tried(tmp_path: Path):
     (tmp_path / "space.yaml").write_text(
         "head_loss: {categorical: [rmsle, mse, bce]}\nhead_lr: {categorical: [0.001, 0.1]}\n"
     )
-    place = parse_place(f"journal:{tmp_path}/trials.log", tmp_path)
-    processes = [claimer(place, tmp_path, 50, 0.02, "grid") for _ in range(2)]
+    store = parse_store(f"journal:{tmp_path}/trials.log", tmp_path)
+    processes = [claimer(store, tmp_path, 50, 0.02, "grid") for _ in range(2)]
     assert [process.wait() for process in processes] == [0, 0]
     space = read_space(tmp_path / "space.yaml")
     assert study_size(space, 50, grid=True) == 6 and study_size(space, 4, grid=True) == 4
-    trials = begin(place, space).get_trials()
+    trials = begin(store, space).get_trials()
     assert sorted(trial.params.items() for trial in trials) == sorted(point.items() for point in space.grid())
     assert trials[0].params == space.paper()
 
 
 def test_what_failed_by_itself_counts_and_is_not_tried_again(tmp_path: Path):
-    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
-    study = begin(place, space)
-    queue = TrialQueue(study, place, space, 2)
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(store, space)
+    queue = TrialQueue(study, store, space, 2)
     while trial := queue.claim(this_process()):
         trial.set_user_attr(FAILURE, "the loss is no longer finite")
         study.tell(trial, state=TrialState.FAIL)
@@ -122,10 +124,10 @@ def test_what_failed_by_itself_counts_and_is_not_tried_again(tmp_path: Path):
 
 
 def test_a_trial_that_loses_its_process_again_and_again_is_given_up(tmp_path: Path):
-    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
-    study = begin(place, space)
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(store, space)
     gone = this_process()._replace(pid=2**22 + 1)
-    queue = TrialQueue(study, place, space, 1)
+    queue = TrialQueue(study, store, space, 1)
     for _ in range(4):
         assert queue.claim(gone) is not None
     assert queue.claim(gone) is None
@@ -136,9 +138,9 @@ def test_a_trial_that_loses_its_process_again_and_again_is_given_up(tmp_path: Pa
 
 
 def test_a_process_elsewhere_is_dead_when_it_falls_silent(tmp_path: Path):
-    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
-    study = begin(place, space)
-    trial = TrialQueue(study, place, space, 1).claim(this_process()._replace(host="elsewhere"))
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(store, space)
+    trial = TrialQueue(study, store, space, 1).claim(this_process()._replace(host="elsewhere"))
     assert trial is not None
     watch = Watch(silence=0.0)
     for beat in (1, 2, 3):
@@ -149,9 +151,9 @@ def test_a_process_elsewhere_is_dead_when_it_falls_silent(tmp_path: Path):
 
 
 def test_a_claim_that_was_cut_short_is_nobodys(tmp_path: Path):
-    place, space = parse_place(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
-    study = begin(place, space)
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(store, space)
     study.ask()
     assert WORKER not in study.get_trials()[0].user_attrs
-    trial = TrialQueue(study, place, space, 1).claim(this_process())
+    trial = TrialQueue(study, store, space, 1).claim(this_process())
     assert trial is not None and trial.number > 0

@@ -102,7 +102,7 @@ BAD = {
         "when wants head_loss to be 'bce', which never comes up there"
     ),
     "head_lr: {float: [0.0001, 1.0]}\nhead_lr: {float: [0.0001, 1.0]}": "`head_lr` is there twice",
-    "- head_lr": "should hold `head_lr: {float: [low, high]}`",
+    "- head_lr": "should hold `key: value` lines, but holds list",
     "": "names nothing to search",
 }
 

@@ -22,13 +22,13 @@ from fcer.search.liveness import BEAT, beating
 from fcer.search.results import importances, plots_page, trials_csv
 from fcer.search.samplers import draw_sampler_seed, make_pruner
 from fcer.search.scores import HeadTrials
-from fcer.search.storage import open_storage, parse_place
+from fcer.search.storage import open_storage, parse_store
 from fcer.search.study import FAILURE, SCORES, best_trial, open_study, paper_trial, progress_of
 from fcer.search.worker import Ended, run_trial
-from fcer.training.anchor_region import gather_region
 from fcer.training.feature_cache import open_cache
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
+from fcer.training.validation_region import gather_region
 from postgres_server import postgres_server
 from search_cases import SIDE, make_job, small_space, write_cache
 
@@ -91,8 +91,8 @@ def test_a_teacher_that_says_the_same_everywhere_is_refused(tmp_path: Path):
 
 @pytest.fixture
 def ask(tmp_path: Path) -> Callable[[], optuna.Trial]:
-    place = parse_place(f"journal:{tmp_path}/trials.log", tmp_path)
-    study = open_study(open_storage(place), place, "small", objective="auroc", space="")
+    store = parse_store(f"journal:{tmp_path}/trials.log", tmp_path)
+    study = open_study(open_storage(store), store, "small", objective="auroc", space="")
     study.pruner = make_pruner("median")
     return study.ask
 
@@ -142,8 +142,8 @@ def test_a_trial_that_others_gave_up_changes_nothing(ask: Callable[[], optuna.Tr
 def test_four_workers_finish_exactly_the_asked_number(cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     space = small_space(tmp_path)
     with postgres_server() as url:
-        place = parse_place(url, tmp_path)
-        study = open_study(open_storage(place), place, "small", objective="auroc_fidelity", space=space.text())
+        store = parse_store(url, tmp_path)
+        study = open_study(open_storage(store), store, "small", objective="auroc_fidelity", space=space.text())
         board = Board(study, 16)
         ends: list[Ended | None] = []
 
@@ -153,7 +153,7 @@ def test_four_workers_finish_exactly_the_asked_number(cache: Path, tmp_path: Pat
                 ends.append(worker.ended())
                 board.update()
 
-        job = make_job(place, space, cache, trials=16, sampler="tpe", objective="auroc_fidelity", head=LONG)
+        job = make_job(store, space, cache, trials=16, sampler="tpe", objective="auroc_fidelity", head=LONG)
         assert run_crew(job, 4, follow) == [0, 0, 0, 0]
         found = study.get_trials()
         assert sorted(ended.number for ended in ends if ended) == [trial.number for trial in found] == list(range(16))

@@ -2,25 +2,30 @@
 
 import dataclasses
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import average_precision_score
 
 from fcer.core.ranking import auroc_score
 from fcer.core.regions import fire_region
 from fcer.data.dataset import Dataset
-from fcer.models import load_checkpoint
+from fcer.errors import FcerWarning
+from fcer.models import load_checkpoint, predict_logits
 from fcer.models.members import Member
 from fcer.models.student_files import backbone_file, head_file, load_student
 from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
+from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
-from fcer.training.progress import EpochRecord
 from plain_interval import plain_interval
 from teaching_cases import make_teaching
 from training_cases import QUICK as MEMBER
 from training_cases import same_weights, untimed
+
+pytestmark = pytest.mark.filterwarnings("ignore:student:fcer.errors.FcerWarning")  # three epochs are few
 
 HEAD = HeadSettings(epochs=3, patience=3, lr=0.05)
 JOINT = dataclasses.replace(MEMBER, epochs=3, patience=3)
@@ -32,21 +37,23 @@ def folders(cached: FeatureCache, tmp_path: Path) -> dict[str, Path]:
     return {"cache": cached.folder.parent, "students": tmp_path / "students"}
 
 
-def maps_near_fire(teaching: Teaching, made: Distilled) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def maps_near_fire(
+    teaching: Teaching, made: Distilled, threshold: float = 0.5
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Errors and uncertainty near fire on the validation years, image by image, from maps in single precision."""
     loaded = load_student(made.folder)
     errors, scores = [], []
     for x, y in teaching.validation(loaded.normalization):
         prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
         near = fire_region(y, made.info.anchor_px)
-        errors.append(((prob > 0.5) != y)[near])
+        errors.append(((prob > threshold) != y)[near])
         scores.append(unc[near])
     return errors, scores
 
 
-def score_of_maps(teaching: Teaching, made: Distilled) -> float:
+def score_of_maps(teaching: Teaching, made: Distilled, threshold: float = 0.5) -> float:
     """AUROC of all of them together."""
-    errors, scores = maps_near_fire(teaching, made)
+    errors, scores = maps_near_fire(teaching, made, threshold)
     return auroc_score(np.concatenate(errors), np.concatenate(scores))
 
 
@@ -64,6 +71,7 @@ def test_the_folder_holds_a_student(teaching: Teaching, folders: dict[str, Path]
     assert made.fitted and told == made.records and len(told) == 3
     assert sorted(path.name for path in made.folder.iterdir()) == [
         "backbone.safetensors",
+        "feature_fits.safetensors",
         "head.safetensors",
         "history.json",
     ]
@@ -150,8 +158,66 @@ def test_trained_along_the_backbone_changes_and_the_best_epoch_is_kept(teaching:
     assert made.folder != frozen.folder and not made.info.frozen
     assert not same_weights(backbone_file(made.folder), teaching.backbone.path)
     assert not same_weights(head_file(made.folder), head_file(frozen.folder))
-    assert made.info.val_auroc == max(record.score for record in made.records)
+    assert made.info.val_auroc == made.records[made.info.epoch - 1].score
     assert made.records[-1].train_loss < made.records[0].train_loss, "it learns"
+    assert all(record.val_ap is not None for record in made.records)
+    assert all(record.val_ap is None for record in frozen.records)
+    assert "val_ap" not in (frozen.folder / "history.json").read_text()
+    assert distil(teaching, HEAD, anchor=4.0, joint=JOINT, **folders).records == made.records, "as it is read back"
+
+
+@pytest.mark.parametrize(
+    ("frozen_ap", "aps", "scores", "expected"),
+    [
+        (0.5, [0.5, 0.6, 0.4], [0.7, 0.6, 0.9], 1),  # the third segments worse
+        (0.5, [0.4, 0.6, 0.6], [0.9, 0.6, 0.7], 3),
+        (0.5, [0.1, 0.3, 0.2], [0.9, 0.6, 0.7], 2),  # none is as good: the one that segments best
+    ],
+)
+def test_trained_along_no_epoch_that_segments_worse_than_before_is_chosen(
+    frozen_ap: float, aps, scores, expected: int, teaching: Teaching, folders, monkeypatch
+):
+    """Errors move with the backbone: one that is wrong more often may be easier to see through."""
+    told = iter(zip(aps, scores, strict=True))
+
+    def epoch(_joint, _student, _optimizer, records, _bar):
+        ap, score = next(told)
+        return EpochRecord(len(records) + 1, 0.5, 0.5, score, 1e-3, 1.0, ap)
+
+    monkeypatch.setattr(joint, "_epoch", epoch)
+    monkeypatch.setattr(joint, "_cached_ap", lambda _split: frozen_ap)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = distil(teaching, HEAD, anchor=4.0, joint=JOINT, **folders)
+    assert (made.info.epoch, made.info.val_auroc) == (expected, scores[expected - 1])
+    worse = [str(one.message) for one in caught if "stays below the frozen one's" in str(one.message)]
+    assert len(worse) == (max(aps) < frozen_ap)
+    assert all("(0.300 at best, against 0.500); give a lower --member-lr" in said for said in worse)
+
+
+def test_the_frozen_backbones_ap_is_that_of_its_maps(teaching: Teaching, cached: FeatureCache):
+    backbone, normalization = teaching.backbone.backbone, teaching.backbone.normalization
+    samples = teaching.validation(normalization)
+    prob = predict_logits(backbone, torch.from_numpy(np.stack([x for x, _ in samples]))).sigmoid()
+    expected = average_precision_score(np.stack([y for _, y in samples]).ravel(), prob.numpy().ravel())
+    assert joint._cached_ap(cached.validation) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_student_that_was_still_getting_better_is_said(teaching: Teaching, folders: dict[str, Path], monkeypatch):
+    scores = iter([0.1, 0.2, 0.3])
+    monkeypatch.setattr("fcer.training.validation_region.ValidationRegion.auroc", lambda *_: next(scores))
+    sentence = r"^student: its best epoch is 3 of 3, .*; give more --head-epochs, or a higher --head-lr$"
+    for _ in ("fitted", "found again"):
+        with pytest.warns(FcerWarning, match=sentence):
+            distil(teaching, HEAD, anchor=4.0, **folders)
+
+
+@pytest.mark.parametrize("along", [None, JOINT], ids=["frozen", "joint"])
+def test_errors_are_those_at_the_threshold(along, teaching: Teaching, folders: dict[str, Path]):
+    made = distil(teaching, HEAD, anchor=4.0, joint=along, threshold=0.44, **folders)
+    assert made.info.threshold == 0.44
+    assert score_of_maps(teaching, made, 0.44) == pytest.approx(made.info.val_auroc, abs=2e-3)
+    assert abs(score_of_maps(teaching, made) - made.info.val_auroc) > 4e-3, "other errors than at one half"
 
 
 def test_trained_along_the_score_is_that_of_its_own_maps(teaching: Teaching, folders: dict[str, Path]):

@@ -9,7 +9,8 @@ import torch
 
 from fcer.errors import ConfigError
 from fcer.models import load_checkpoint
-from fcer.training.distributed import World, choose_device
+from fcer.models.device import choose_device
+from fcer.training.distributed import World
 from training_cases import FOLD
 
 TESTS = Path(__file__).parents[1]
@@ -68,15 +69,15 @@ def test_torchrun_says_which_process_this_is(alone, monkeypatch):
 
 def test_the_device_of_a_process(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert choose_device("auto", World()) == choose_device("cpu", World()) == torch.device("cpu")
+    assert choose_device("auto") == choose_device("cpu") == torch.device("cpu")
     with pytest.raises(ConfigError, match=r"^device: cuda was asked for, but torch finds no GPU here; choose"):
-        choose_device("cuda", World())
+        choose_device("cuda")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert choose_device("cpu", World()) == torch.device("cpu")
-    assert choose_device("auto", World(3, 4, 1)) == choose_device("cuda", World(1, 4, 1)) == torch.device("cuda", 1)
+    assert choose_device("cpu") == torch.device("cpu")
+    assert choose_device("auto", 1) == choose_device("cuda", 1) == torch.device("cuda", 1)
     with pytest.raises(ConfigError, match=r"^device: 3 processes or more for 2 GPUs; start torchrun with"):
-        choose_device("auto", World(2, 4, 2))
+        choose_device("auto", 2)
 
 
 @pytest.mark.slow

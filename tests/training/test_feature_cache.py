@@ -20,8 +20,8 @@ from fcer.errors import DataError, FcerError
 from fcer.models import load_checkpoint
 from fcer.models.members import Member
 from fcer.training import feature_cache
-from fcer.training.cached import CachedSplit
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key, cached_bytes, open_cache
+from fcer.training.feature_shards import CachedSplit
 from teaching_cases import make_teaching, save_members
 from training_cases import tiny_data
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from fcer.training.anchor_region import RankedPixels, auroc_interval
+from fcer.training.validation_region import RankedPixels, auroc_interval
 from plain_interval import plain_interval
 
 FIRE_OF_SAMPLE = np.array([3, 3, 7, 8, 8, 8, 9])

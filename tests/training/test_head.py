@@ -16,13 +16,14 @@ from fcer.core.surface import asd_loss
 from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.training import head as fitting
-from fcer.training.anchor_region import gather_region, mean_asd
-from fcer.training.cached import CachedBlock, CachedSplit
+from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
-from fcer.training.head import HeadTask, fit_head, head_learning_rate, make_head
+from fcer.training.feature_shards import CachedBlock, CachedSplit
+from fcer.training.head import HeadTask, fit_head, make_head
 from fcer.training.head_losses import LOSSES, rmsle
 from fcer.training.head_settings import HeadSettings
-from fcer.training.progress import EpochRecord
+from fcer.training.schedules import head_learning_rate
+from fcer.training.validation_region import gather_region, mean_asd
 from plain_fcer import plain_region
 from training_cases import untimed
 
@@ -56,6 +57,18 @@ class InMemory(CachedSplit):
 def task() -> HeadTask:
     validation = InMemory(6, seed=1)
     return HeadTask.of(InMemory(11), validation, gather_region(validation, 4.0), "std")
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5, 0.8])
+def test_errors_are_those_at_the_threshold(threshold: float):
+    split = InMemory(6, seed=1)
+    region = gather_region(split, 4.0, threshold)
+    expected = []
+    for block in split.blocks():
+        for logits, y in zip(block.logits_BP.double().numpy(), block.y_BP.numpy().astype(bool), strict=True):
+            wrong = (1 / (1 + np.exp(-logits)) > threshold) != y
+            expected.append(wrong[plain_region(y.reshape(16, 16), 4.0).ravel()] if y.any() else [])
+    assert np.array_equal(region.error_P, np.concatenate(expected))
 
 
 QUICK = HeadSettings(epochs=6, patience=6, lr=0.05)
@@ -101,11 +114,11 @@ def test_the_linear_head_learns_what_autograd_would_teach_it(loss: str, logit: b
     def by_autograd(head, loss, inputs, target_BP, _room):
         head.zero_grad()
         with torch.enable_grad():
-            value = loss.value(fitting._any(head, inputs), target_BP)
+            value = loss.value(fitting._logits(head, inputs), target_BP)
         value.backward()
         return value.detach()
 
-    monkeypatch.setattr(fitting, "_learn_linear", by_autograd)
+    monkeypatch.setattr(fitting, "set_linear_gradients", by_autograd)
     plain = fit_head(task, settings)
     torch.testing.assert_close(weights(quick.head), weights(plain.head), rtol=1e-4, atol=1e-6)
     assert [r.score for r in quick.records] == pytest.approx([r.score for r in plain.records], abs=1e-4)
@@ -113,7 +126,7 @@ def test_the_linear_head_learns_what_autograd_would_teach_it(loss: str, logit: b
 
 @pytest.mark.parametrize("logit", [False, True])
 def test_features_that_memory_does_not_hold_are_converted_batch_by_batch(logit: bool, task: HeadTask, monkeypatch):
-    monkeypatch.setattr("fcer.training.cached._WIDE_BYTES", 0)
+    monkeypatch.setattr("fcer.training.feature_shards._WIDE_BYTES", 0)
     narrow = HeadTask.of(InMemory(11), InMemory(6, seed=1), task.region, "std")
     assert next(narrow.training.blocks()).features_BFP.dtype == torch.float16
     assert next(task.training.blocks()).features_BFP.dtype == torch.float32
@@ -259,12 +272,12 @@ def test_a_loss_that_explodes_is_said():
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"loss": "l1"}, "loss: 'l1' is none of rmsle, mse, bce"),
-        ({"target": "x"}, "target: 'x' is none of std, mutual_information, entropy"),
-        ({"epochs": 0}, "epochs: 0 is too small"),
-        ({"hidden": (4, 0)}, r"hidden: \[4, 0\] has a layer without channels"),
-        ({"lr": math.inf}, "give finite numbers"),
-        ({"momentum": 1.0}, "momentum: 1.0 cannot be used"),
+        ({"loss": "l1"}, "head settings: head_loss is 'l1', but should be one of rmsle, mse, bce"),
+        ({"target": "x"}, "head_target is 'x', but should be one of std, mutual_information, entropy"),
+        ({"epochs": 0}, "head_epochs is 0, but should be at least 1"),
+        ({"hidden": (4, 0)}, "head_hidden is 0, but should be at least 1"),
+        ({"lr": math.inf}, "head_lr is inf, but should be a number"),
+        ({"momentum": 1.0}, "head_momentum is 1.0, but should be at most 0.9999"),
     ],
 )
 def test_settings_that_cannot_be(changed: dict[str, object], sentence: str):

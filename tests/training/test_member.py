@@ -12,7 +12,8 @@ from fcer.data.folds import WSTS
 from fcer.data.samples import Samples
 from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models import load_checkpoint, predict_logits, read_info
-from fcer.training import persistence_ap, train_member, training_key
+from fcer.models.persistence_baseline import persistence_ap
+from fcer.training import train_member, training_key
 from fcer.training.member import _samples
 from fcer.training.validation import Validation
 from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, same_weights, untimed
@@ -47,6 +48,7 @@ def test_the_checkpoint_says_what_it_is(tiny, path):
     assert info.dataset_fingerprint == tiny.fingerprint((2018, 2019, 2020))
     assert info.code_version == fcer.__version__
     assert info.training_key == training_key(tiny, FOLD, QUICK)
+    assert info.pos_weight == QUICK.pos_weight
     assert [record.epoch for record in result.records] == [1, 2, 3]
     assert info.val_ap == max(record.score for record in result.records)
     assert [p.name for p in path.parent.iterdir()] == [path.name]

@@ -11,7 +11,7 @@ import torch
 
 from fcer.errors import FcerWarning
 from fcer.training import MemberResult, train_member
-from fcer.training.progress import EpochRecord
+from fcer.training.epochs import EpochRecord
 from fcer.training.resume import read_resume, resume_file, write_resume
 from training_cases import ATTENTIVE, FOLD, QUICK, same_weights, untimed
 
@@ -73,7 +73,7 @@ def undisturbed(tiny, tmp_path_factory: pytest.TempPathFactory) -> MemberResult:
 def test_killed_and_started_again_it_ends_with_the_same_weights(tiny, tiny_fires, undisturbed, tmp_path, when):
     kill, safe = KILLS[when]
     path = tmp_path / "fold0.safetensors"
-    paths = str(TESTS / "helpers")
+    paths = os.pathsep.join(str(TESTS / folder) for folder in ("helpers", "training"))
     killed = subprocess.run(
         [sys.executable, "-c", SCRIPT.format(kill=kill), tiny_fires, path],
         env={**os.environ, "PYTHONPATH": paths},

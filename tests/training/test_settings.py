@@ -1,14 +1,19 @@
 import dataclasses
+import json
 import math
 
 import h5py
 import pytest
 
+from fcer.config.settings import Config, fields, option_of
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.dataset import open_dataset
 from fcer.data.folds import WSTS
 from fcer.errors import ConfigError
-from fcer.training import MemberSettings, training_key
+from fcer.models.backbones import ARCHITECTURES
+from fcer.training import HeadSettings, MemberSettings, training_key
+from fcer.training.feature_shards import TARGETS
+from fcer.training.head_losses import LOSSES
 from training_cases import FEATURES, FOLD, QUICK, YEARS
 
 OTHER = {
@@ -63,24 +68,68 @@ def test_the_key_changes_with_the_data_that_was_seen(tiny, tmp_path, year, same)
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("arch", "resnet", "arch: there is no backbone 'resnet'; choose one of"),
-        ("features", (0, 99), "features: 99 is none"),
-        ("crop", 40, "crop: 40 is not a multiple of 32"),
-        ("crop", 0, "crop: 0 is not a multiple of 32"),
-        ("epochs", 0, "epochs: 0 is too small; give at least 1"),
-        ("batch_size", 0, "batch_size: 0 is too small; give at least 1"),
-        ("patience", 0, "patience: 0 is too small; give at least 1"),
-        ("seed", -1, "seed: -1 is too small; give at least 0"),
-        ("loader_workers", -1, "loader_workers: -1 is too small; give at least 0"),
-        ("lr", 0.0, "lr: 0.0 cannot be used; give a number above 0"),
-        ("lr", math.nan, "lr: nan cannot be used; give a number above 0"),
-        ("pos_weight", -1.0, "pos_weight: -1.0 cannot be used; give a number above 0"),
-        ("clip_norm", math.inf, "clip_norm: inf cannot be used; give a number above 0"),
-        ("weight_decay", -0.1, "weight_decay: -0.1 cannot be used; give 0 or more"),
-        ("schedule", "linear", "schedule: 'linear' is none of cosine, plateau; choose one"),
-        ("device", "tpu", "device: 'tpu' is none of auto, cpu, cuda; choose one"),
+        ("arch", "resnet", "arch is 'resnet', but should be one of utae_t5, unet_t5, unet_t1"),
+        ("features", (0, 99), "features is 99, but should be at most 39"),
+        ("crop", 40, "crop is 40: not a multiple of 32"),
+        ("crop", 0, "crop is 0, but should be at least 32"),
+        ("epochs", 0, "member_epochs is 0, but should be at least 1"),
+        ("batch_size", 0, "member_batch_size is 0, but should be at least 1"),
+        ("seed", -1, "seed is -1, but should be at least 0"),
+        ("lr", 0.0, "member_lr is 0.0, but should be at least 1e-09"),
+        ("lr", math.nan, "member_lr is nan, but should be a number"),
+        ("clip_norm", math.inf, "clip_norm is inf, but should be a number"),
+        ("weight_decay", -0.1, "member_weight_decay is -0.1, but should be at least 0"),
+        ("schedule", "linear", "member_schedule is 'linear', but should be one of cosine, plateau"),
+        ("device", "tpu", "device is 'tpu', but should be one of auto, cpu, cuda"),
     ],
 )
-def test_values_that_cannot_be_used(name, value, sentence):
-    with pytest.raises(ConfigError, match=f"^{sentence}"):
+def test_however_they_are_built_values_pass_the_checks_of_the_configuration(name, value, sentence):
+    with pytest.raises(ConfigError, match=f"^member settings: {sentence}"):
         dataclasses.replace(QUICK, **{name: value})
+
+
+def test_readers_ahead_are_not_fewer_than_none():
+    with pytest.raises(ConfigError, match=r"^loader_workers: -1 is too small; give at least 0"):
+        dataclasses.replace(QUICK, loader_workers=-1)
+
+
+@pytest.mark.parametrize("cls", [HeadSettings, MemberSettings])
+def test_every_setting_of_a_step_stands_in_the_configuration_and_none_is_forgotten(cls):
+    """Each value of the configuration differs here, so that a mix-up would be seen."""
+    values = {"seed": 7, "features": (0, 39), "arch": "unet_t5", "width": 0.5, "crop": 64, "device": "cpu"}
+    values |= {"pos_weight": 3.0, "clip_norm": 2.0, "head_hidden": (4,), "head_logit": True, "head_loss": "mse"}
+    values |= {"head_target": "entropy", "member_schedule": "plateau"}
+    mine = [key for key in fields() if key.startswith(cls.prefix)]
+    values |= {key: getattr(Config, key) / 2 for key in mine if isinstance(getattr(Config, key), float)}
+    values |= {key: getattr(Config, key) + 1 + k for k, key in enumerate(mine) if type(getattr(Config, key)) is int}
+    settings = cls.of(Config(**values))
+    taken = {key: getattr(settings, key.removeprefix(cls.prefix)) for key in values if key in mine}
+    assert set(taken) == set(mine) and taken == {key: values[key] for key in mine}
+    others = {key: getattr(settings, key) for key in values if hasattr(settings, key) and key not in mine}
+    assert others == {key: values[key] for key in others} and others["seed"] == 7
+    assert cls() == cls.of(Config())
+
+
+def test_a_further_round_changes_the_seed_alone():
+    first, second = (MemberSettings.of(Config(seed=5), round) for round in (0, 1))
+    assert first.seed == 5 != second.seed
+    assert dataclasses.replace(second, seed=5) == first
+
+
+def test_what_keys_are_made_of_has_the_names_and_values_it_always_had():
+    """Members and students of earlier versions are found again by these."""
+    assert json.dumps(dataclasses.asdict(MemberSettings())) == (
+        '{"arch": "utae_t5", "width": 1.0, "features": [0, 1, 2, 3, 4, 38, 39], "crop": 128, "epochs": 50, '
+        '"lr": 0.001, "weight_decay": 0.01, "batch_size": 16, "schedule": "cosine", "patience": 10, "pos_weight": 5.0, '
+        '"clip_norm": 1.0, "seed": 0, "device": "auto", "loader_workers": 0}'
+    )
+    assert json.dumps(dataclasses.asdict(HeadSettings())) == (
+        '{"hidden": [], "logit": false, "loss": "rmsle", "target": "std", "lr": 0.001, "momentum": 0.9, '
+        '"weight_decay": 0.0005, "batch_size": 4, "power": 0.9, "epochs": 100, "patience": 20, "seed": 0}'
+    )
+
+
+def test_the_choices_of_the_configuration_are_those_that_there_are():
+    assert option_of("arch").choices == tuple(ARCHITECTURES)
+    assert option_of("head_loss").choices == tuple(LOSSES)
+    assert set(option_of("head_target").choices) >= set(TARGETS)

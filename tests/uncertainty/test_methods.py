@@ -9,7 +9,7 @@ import torch
 from scipy import ndimage
 
 from backbone_cases import small_backbone
-from fcer.config import settings as config
+from fcer.config.checks import METHODS
 from fcer.core.disagreement import entropy
 from fcer.data.catalog import open_catalog
 from fcer.data.folds import fair_folds
@@ -19,11 +19,14 @@ from fcer.errors import ConfigError, DataError
 from fcer.maps.predicted_maps import open_maps
 from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
 from fcer.models.ensemble import BATCH, batches_of
-from fcer.models.inference import predict_logits
+from fcer.models.inference import predict, predict_logits
 from fcer.models.members import Member, fold_file, load_members
 from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.models.student_files import HeadInfo, LoadedStudent, load_student, save_student
-from fcer.uncertainty.methods import METHODS, Predictors, pass_counts, write_method_maps
+from fcer.uncertainty import Predictors, pass_counts, write_method_maps
+from fcer.uncertainty.feature_fits import load_fits, save_fits
+from fcer.uncertainty.laplace import logit_variance
+from fcer.uncertainty.mc_dropout import dropout_left_on
 
 FEATURES = (7, 38, 39)  # with an angle, which turns along
 CROP = 32
@@ -57,7 +60,19 @@ def make_student(folder: Path, member: int, arch: str, *, frozen: bool) -> Loade
     origin = {"teachers": ("a",), "dataset_fingerprint": "f", "code_version": "0", "key": "k"}
     info = HeadInfo(features=8, hidden=(), logit=False, frozen=frozen, **described, **origin)
     save_student(folder, backbone, info_of(member, arch), head, info)
+    if frozen:
+        generator = torch.Generator().manual_seed(2)
+        roots = (torch.randn(n, size, size, generator=generator).double() for n, size in ((1, 73), (2, 8)))
+        covariance, precision = (root @ root.mT / root.shape[1] + 1e-3 * torch.eye(root.shape[1]) for root in roots)
+        mean = torch.randn(2, 8, generator=generator).double()
+        fits = {"laplace_covariance": covariance[0], "density_mean": mean, "density_precision": precision}
+        save_fits(folder, info.key, fits)
     return load_student(folder)
+
+
+def available(predictors: Predictors) -> list[str]:
+    """A student that was trained along brings no fits of its features."""
+    return [name for name in METHODS if predictors.trained_along is None or name not in ("laplace", "density")]
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +98,18 @@ def samples(small_fires: Path) -> Samples:
 @pytest.fixture(scope="module")
 def maps(predictors: Predictors, samples: Samples, tmp_path_factory: pytest.TempPathFactory) -> dict[str, np.ndarray]:
     path = tmp_path_factory.mktemp("maps") / "predictions_2018.npz"
-    write_method_maps(path, predictors, samples, 2018, list(METHODS))
+    names = available(predictors)
+    write_method_maps(path, predictors, samples, 2018, names)
     with open_maps(path) as stored:
-        assert stored.methods == tuple(METHODS)
+        assert list(stored.methods) == names
         return {
-            f"{name}_{kind}": getattr(stored, kind)(name, slice(None)) for name in METHODS for kind in ("prob", "unc")
+            f"{name}_{kind}": getattr(stored, kind)(name, slice(None)) for name in names for kind in ("prob", "unc")
         } | {"y": stored.fire(slice(None))}
 
 
 def shown(samples: Samples, normalization: Normalization, index: int) -> torch.Tensor:
     raw, _ = samples.raw(index)
     return torch.from_numpy(preprocess(raw, samples.channels, FEATURES, normalization))[None]
-
-
-def test_the_configuration_knows_the_same_methods():
-    assert tuple(METHODS) == config.METHODS
 
 
 def test_ensemble_and_student(maps, predictors: Predictors, samples: Samples):
@@ -123,11 +135,44 @@ def test_ensemble_and_student(maps, predictors: Predictors, samples: Samples):
 
 
 def test_baselines_share_the_students_probability(maps):
-    for name in ("entropy", "random", "boundary_distance"):
+    for name in ("entropy", "random", "boundary_distance", "probability"):
         assert np.array_equal(maps[f"{name}_prob"], maps["student_prob"])
     np.testing.assert_allclose(maps["entropy_unc"], entropy(maps["student_prob"]), atol=1e-5)
+    assert np.array_equal(maps["probability_unc"], maps["student_prob"])
     unc = maps["random_unc"]
     assert 0.45 < unc.mean() < 0.55 and len(np.unique(unc)) > 0.99 * unc.size
+
+
+def test_persistence_is_todays_fire_and_ranks_nothing(maps, samples: Samples):
+    for index in range(len(samples)):
+        fire, first = samples.locate(index)
+        middle = [
+            slice(round((side - CROP) / 2), round((side - CROP) / 2) + CROP) for side in (fire.height, fire.width)
+        ]
+        today = fire.read(slice(first + 4, first + 5), [22], *middle)[0, 0] > 0
+        assert np.array_equal(maps["persistence_prob"][index], today)
+    assert np.ptp(maps["persistence_prob"]) == 1, "else this tests nothing"
+    assert not maps["persistence_unc"].any()
+
+
+def test_laplace_and_density_read_the_backbones_features(maps, predictors: Predictors, samples: Samples):
+    if predictors.trained_along:
+        for name in ("laplace", "density"):
+            with pytest.raises(ConfigError, match=f"methods: {name} is fitted with a student on its frozen backbone"):
+                write_method_maps(Path("nowhere.npz"), predictors, samples, 2018, [name])
+        return
+    fits = load_fits(predictors)
+    for index in range(len(samples)):
+        backbone, statistics = predictors.alone
+        logits, features = predict(backbone, shown(samples, statistics, index))
+        variance = logit_variance(features, fits["laplace_covariance"])[0].numpy()
+        np.testing.assert_allclose(maps["laplace_unc"][index], variance / (1 + variance), rtol=1e-3)
+        damped = 1 / (1 + np.exp(-logits[0, 0].numpy() / np.sqrt(1 + np.pi * variance / 8)))
+        np.testing.assert_allclose(maps["laplace_prob"][index], damped, atol=1e-5)
+        off = features[0].double() - fits["density_mean"][(logits[0, 0] > 0).long()].permute(2, 0, 1)
+        precision = fits["density_precision"][(logits[0, 0] > 0).long()]
+        distance = torch.einsum("fhw,hwfg,ghw->hw", off, precision, off).numpy()
+        np.testing.assert_allclose(maps["density_unc"][index], distance / (8 + distance), rtol=1e-3)
 
 
 def test_nearness_to_the_predicted_edge_falls_with_distance(maps):
@@ -166,8 +211,11 @@ def test_turned_input_turned_back(maps, predictors: Predictors, samples: Samples
 
 def test_dropout_is_left_on_and_drawn_by_the_seed(maps, predictors: Predictors, samples: Samples, tmp_path: Path):
     assert maps["mc_dropout_unc"].max() > 0
-    modes = {type(m).__name__ for m in predictors.with_dropout.modules() if m.training}
+    backbone, _ = predictors.alone
+    with dropout_left_on(backbone):
+        modes = {type(m).__name__ for m in backbone.modules() if m.training}
     assert modes - {"Identity"} == {"Dropout"}, "everything else is as in prediction"
+    assert not any(isinstance(m, torch.nn.Dropout) and m.training for m in backbone.modules()), "off again afterwards"
     again = tmp_path / "predictions_2018.npz"
     write_method_maps(again, predictors, samples, 2018, ["mc_dropout", "random"])
     with open_maps(again) as stored:
@@ -178,7 +226,7 @@ def test_dropout_is_left_on_and_drawn_by_the_seed(maps, predictors: Predictors, 
 def test_whole_images_are_predicted_as_large_as_they_are(predictors: Predictors, small_fires: Path, tmp_path: Path):
     whole = Samples(open_catalog(small_fires, [2018, 2019]).fires, days=5, features=FEATURES, crop=None)
     path = tmp_path / "predictions_2018.npz"
-    write_method_maps(path, predictors, whole, 2018, list(METHODS))
+    write_method_maps(path, predictors, whole, 2018, available(predictors))
     with open_maps(path) as stored:
         fires = [whole.locate(k)[0] for k in range(len(whole))]
         assert stored.size.tolist() == [[fire.height, fire.width] for fire in fires]
@@ -186,9 +234,11 @@ def test_whole_images_are_predicted_as_large_as_they_are(predictors: Predictors,
         assert stored.shape == (len(whole), *stored.size.max(axis=0))
         outside = ~stored.inside(slice(None))
         loaded = predictors.student
-        for name in METHODS:
+        for name in available(predictors):
             prob, unc = stored.prob(name, slice(None)), stored.unc(name, slice(None))
             assert not prob[outside].any() and not unc[outside].any()
+            if name == "persistence":
+                continue  # its fire may lie still, or be gone
             assert all(np.ptp(image[: size[0], : size[1]]) > 0 for image, size in zip(prob, stored.size, strict=True))
         for index, (rows, columns) in enumerate(stored.size):
             own = slice(index, index + 1), slice(rows), slice(columns)
@@ -244,8 +294,12 @@ def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], 
         "ensemble_mi": 3,
         "mc_dropout": 10,
         "tta": 8,
+        "laplace": 1,
+        "density": 1,
         "random": 1,
         "boundary_distance": 1,
+        "probability": 1,
+        "persistence": 0,
     }
 
 

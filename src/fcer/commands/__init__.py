@@ -9,11 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fcer.config.resolve import Resolved
-from fcer.config.settings import Config
+from fcer.config import Config, Resolved
+from fcer.config.groups import DETECTIONS, PLACES, STEPS, SYNTHETIC, recorded
 from fcer.runtime.cluster import connected
 
-__all__ = ["COMMANDS", "MEMBER_OPTIONS", "SYNTHETIC_OPTIONS", "Argument", "Command", "settings_of"]
+__all__ = ["COMMANDS", "Argument", "Command", "recorded_of"]
 
 
 class Argument(NamedTuple):
@@ -35,6 +35,8 @@ class Command:
     """The keys of the configuration that it uses, each an option of the command line."""
     demo: bool = False
     """Whether it takes the demo's settings where neither data nor a configuration is named."""
+    answers: bool = False
+    """Whether what it prints is what it was asked for, which `--quiet` leaves."""
     argument: Argument | None = None
     """What stands after its name; such a command serves housekeeping and is no entry point of mlproject."""
 
@@ -45,56 +47,6 @@ class Command:
             import_module(f"fcer.commands.{self.name}").run(resolved, *given)
 
 
-SYNTHETIC_OPTIONS = ("years", "fires_per_year", "image_size", "fire_days", "seed")
-
-_EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "crop")
-MEMBER_OPTIONS = (
-    "member_epochs",
-    "member_patience",
-    "member_lr",
-    "member_weight_decay",
-    "member_batch_size",
-    "member_schedule",
-    "pos_weight",
-    "clip_norm",
-    "device",
-)
-
-_HEAD = (
-    "views",
-    "freeze",
-    "head_hidden",
-    "head_logit",
-    "head_loss",
-    "head_target",
-    "head_lr",
-    "head_momentum",
-    "head_weight_decay",
-    "head_batch_size",
-    "head_power",
-    "head_epochs",
-    "head_patience",
-)
-
-_STUDY = (
-    "test_image",
-    "engine",
-    "anchor",
-    "radii",
-    "methods",
-    "passes",
-    "bootstrap",
-    *_EXPERIMENT,
-    "normalization",
-    "select_by",
-    *_HEAD,
-    *MEMBER_OPTIONS,
-    *SYNTHETIC_OPTIONS,
-    "work",
-    "workers",
-    "cluster",
-)
-
 COMMANDS = {
     command.name: command
     for command in (
@@ -102,44 +54,40 @@ COMMANDS = {
             "synthesize",
             "make synthetic fires in the dataset's own layout",
             "fcer synthesize --out data/synthetic --years 2018 2019 --fires-per-year 4",
-            ("out", *SYNTHETIC_OPTIONS, "geotiff", "work", "workers", "cluster"),
+            ("out", *SYNTHETIC, "geotiff", *PLACES),
         ),
         Command(
             "convert",
             "turn the GeoTIFF release into one HDF5 file a fire",
             "fcer convert --source WildfireSpreadTS --out data/wsts",
-            ("source", "out", *SYNTHETIC_OPTIONS, "work", "workers", "cluster"),
+            ("source", "out", *SYNTHETIC, *PLACES),
+        ),
+        Command(
+            "ingest",
+            "turn VIIRS detections into fires in the dataset's own layout",
+            "fcer ingest --detections viirs_snpp.csv viirs_noaa20.csv --out data/viirs",
+            (*DETECTIONS, "out", *SYNTHETIC, "work", "workers"),
         ),
         Command(
             "inspect",
             "say what a dataset holds and what in it is broken",
             "fcer inspect --data data/wsts --crop 128",
-            ("data", "features", "crop", *SYNTHETIC_OPTIONS, "work", "workers"),
+            ("data", "features", "crop", *SYNTHETIC, "work", "workers"),
             demo=True,
+            answers=True,
         ),
         Command(
             "train",
             "train the members of a test year's ensemble",
             "fcer train --data data/wsts --year 2021 --arch utae_t5 --checkpoints checkpoints/utae_t5",
-            (*_EXPERIMENT, "fold", *MEMBER_OPTIONS, *SYNTHETIC_OPTIONS, "work", "workers", "cluster"),
+            STEPS["train"],
             demo=True,
         ),
         Command(
             "distill",
             "distil a test year's ensemble into a single-pass student",
             "fcer distill --data data/wsts --checkpoints checkpoints/utae_t5 --year 2021",
-            (
-                *_EXPERIMENT,
-                "normalization",
-                "select_by",
-                "anchor",
-                *_HEAD,
-                *MEMBER_OPTIONS,
-                *SYNTHETIC_OPTIONS,
-                "work",
-                "workers",
-                "cluster",
-            ),
+            STEPS["distill"],
             demo=True,
         ),
         Command(
@@ -155,15 +103,7 @@ COMMANDS = {
                 "pruner",
                 "objective",
                 "dashboard",
-                *_EXPERIMENT,
-                "normalization",
-                "select_by",
-                "anchor",
-                *_HEAD,
-                *MEMBER_OPTIONS,
-                *SYNTHETIC_OPTIONS,
-                "work",
-                "workers",
+                *(key for key in STEPS["distill"] if key != "cluster"),
             ),
             demo=True,
         ),
@@ -171,21 +111,21 @@ COMMANDS = {
             "evaluate",
             "score uncertainty near the fire (FCER): sweep, segmentation, statistical tests",
             "fcer evaluate --predictions predictions_2020.npz predictions_2021.npz --out results",
-            ("predictions", "reference", "out", *_STUDY),
+            ("predictions", "reference", "out", *STEPS["evaluate"]),
             demo=True,
         ),
         Command(
             "report",
             "join evaluated years into the paper's table, tests and figures, on one page",
             "fcer report --results results/2020 results/2021 --out report",
-            ("results", "runs", "experiment", "ablation", "paper", "out", "reference", *_STUDY),
+            ("results", "runs", "experiment", "ablation", "paper", "out", "reference", *STEPS["evaluate"]),
             demo=True,
         ),
         Command(
             "main",
             "run the whole study: members, students, evaluation, report",
             "fcer main --config experiments/paper.yaml --data data/wsts --checkpoints pretrained_weights --year all",
-            ("reference", "out", "ablation", *_STUDY),
+            ("reference", "out", "ablation", *STEPS["evaluate"]),
             demo=True,
         ),
         Command(
@@ -197,15 +137,21 @@ COMMANDS = {
                 "input",
                 "out",
                 "threshold",
-                "watch_quantile",
-                "anchor",
                 "png",
                 "geojson",
                 "device",
-                *SYNTHETIC_OPTIONS,
+                *DETECTIONS[1:],
+                *SYNTHETIC,
                 "work",
                 "workers",
             ),
+            demo=True,
+        ),
+        Command(
+            "calibrate",
+            "make a student's probabilities mean what they say, and give it zones with a guarantee",
+            "fcer calibrate --model models:/fcer-student@champion --data data/wsts --miss 0.1 0.2",
+            ("model", "miss", *STEPS["train"]),
             demo=True,
         ),
         Command(
@@ -219,6 +165,7 @@ COMMANDS = {
             "list what is kept to save time, or remove it",
             "fcer cache list",
             ("work",),
+            answers=True,
             argument=Argument("action", "list or clear", ("list", "clear")),
         ),
         Command(
@@ -228,19 +175,18 @@ COMMANDS = {
             ("work",),
             argument=Argument("folder", "the folder that the command named, or all of WORK/runs"),
         ),
+        Command(
+            "completion",
+            "print a script that lets a shell complete commands and options",
+            'eval "$(fcer completion bash)"',
+            (),
+            answers=True,
+            argument=Argument("shell", "the shell that is to read it", ("bash", "zsh", "fish")),
+        ),
     )
 }
 
 
-def settings_of(config: Config, command: str) -> dict[str, Any]:
-    """The settings that a command uses, as a run records them.
-
-    Where to work and with how many is not one; nor is where a study is kept, which may hold a password.
-    """
-    kept = [key for key in COMMANDS[command].options if key not in ("work", "workers", "cluster", "storage")]
-    return {key: _as_typed(getattr(config, key)) for key in kept}
-
-
-def _as_typed(value: Any) -> Any:
-    """Lists as one would type them."""
-    return " ".join(map(str, value)) if isinstance(value, tuple) else value
+def recorded_of(config: Config, command: str) -> dict[str, Any]:
+    """The settings that a command uses, as its run records them."""
+    return recorded(config, COMMANDS[command].options)

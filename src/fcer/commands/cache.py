@@ -5,7 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from fcer.config.resolve import Resolved
+from fcer.config import Resolved
+from fcer.runtime.work import Work
 
 __all__ = ["run"]
 
@@ -23,7 +24,7 @@ class _Cache:
 
 def run(resolved: Resolved, action: str) -> None:
     """List the feature caches, or remove them; whatever needs one makes it anew."""
-    root = resolved.config.work / "cache" / "features"
+    root = Work(resolved.config.work).features
     caches = _caches(root)
     if not caches:
         print(f"no feature cache in {root}; fcer distill makes one")

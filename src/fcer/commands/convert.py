@@ -2,10 +2,10 @@
 
 import sys
 
-from fcer.commands.synthesize import synthetic_data
-from fcer.config.resolve import Resolved
+from fcer.config import Resolved
 from fcer.data.conversion import convert
 from fcer.errors import DataError
+from fcer.pipeline.study_data import StudyData
 
 __all__ = ["run"]
 
@@ -13,7 +13,7 @@ __all__ = ["run"]
 def run(resolved: Resolved) -> None:
     """Convert, name what could not be, and fail only where nothing could."""
     config = resolved.config
-    source = config.source or synthetic_data(config, geotiff=True)
+    source = config.source or StudyData(config).synthetic(geotiff=True)
     out = config.out or config.work / f"{source.name}-hdf5"
     done = convert(source, out, workers=config.workers)
     for problem in done.problems:

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from fcer.config.resolve import Resolved
+from fcer.config import Resolved
 from fcer.errors import FcerError, InputError
+from fcer.runtime.work import Work
 from fcer.tracking import count, find_journals, log_later
 
 __all__ = ["run"]
@@ -12,7 +13,7 @@ __all__ = ["run"]
 def run(resolved: Resolved, folder: Path) -> None:
     """Log what is left of the journal in `folder`, or of every journal in it; a bare name is one in WORK/runs."""
     if not folder.exists():
-        folder = _in_work(folder, resolved.config.work / "runs")
+        folder = _in_work(folder, Work(resolved.config.work).runs)
     refused: list[str] = []
     quiet = True
     for journal in find_journals(folder):

@@ -2,12 +2,12 @@
 
 import warnings
 
-from fcer.config.resolve import Resolved, to_yaml
-from fcer.config.settings import Config
+from fcer.commands.tracked import command_run
+from fcer.config import Config, Resolved
 from fcer.errors import FcerError, FcerWarning
+from fcer.pipeline.run_log import RunLog
 from fcer.registry.promotion import Promotion, find_challenger, promote
 from fcer.registry.standing import KEPT, Standing
-from fcer.tracking import TrackedRun, tracked_run
 
 __all__ = ["run"]
 
@@ -17,9 +17,9 @@ def run(resolved: Resolved) -> None:
     config = resolved.config
     challenger = find_challenger(config.run)
     settings = _settings(config, challenger)
-    with tracked_run("promote", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
-        promotion = promote(challenger, tracked.id)
-        _log(tracked, challenger, promotion)
+    with command_run("promote", resolved, settings) as log:
+        promotion = promote(challenger, log.id)
+        _log(log, challenger, promotion)
         outcome, reason, warning = promotion.decision
         if warning:
             warnings.warn(warning, FcerWarning, stacklevel=2)
@@ -33,16 +33,16 @@ def _settings(config: Config, challenger: Standing) -> dict[str, str]:
     return {"run": config.run or challenger.run_id or "none", "challenger_version": challenger.version}
 
 
-def _log(tracked: TrackedRun, challenger: Standing, promotion: Promotion) -> None:
+def _log(log: RunLog, challenger: Standing, promotion: Promotion) -> None:
     champion = promotion.champion
-    tracked.params({"champion_version": champion.version if champion else "none"})
+    log.params({"champion_version": champion.version if champion else "none"})
     values = {
         "challenger/val_auroc": challenger.auroc,
         "challenger/val_auroc_low": challenger.low,
         "challenger/val_auroc_high": challenger.high,
         "champion/val_auroc": champion.auroc if champion else None,
     }
-    tracked.metrics({name: value for name, value in values.items() if value is not None})
-    tracked.tags({"fcer.promotion": promotion.decision.outcome, "fcer.promotion_reason": promotion.decision.reason})
+    log.metrics({name: value for name, value in values.items() if value is not None})
+    log.tags({"fcer.promotion": promotion.decision.outcome, "fcer.promotion_reason": promotion.decision.reason})
     runs = {"challenger": challenger.run_id, "champion": champion.run_id if champion else None}
-    tracked.link({name: run_id for name, run_id in runs.items() if run_id})
+    log.link({name: run_id for name, run_id in runs.items() if run_id})

@@ -1,17 +1,18 @@
 """`fcer report`: evaluated years joined into the paper's table, tests and figures, and one page with all of them."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fcer.commands import COMMANDS, settings_of
-from fcer.config.resolve import Resolved, to_yaml
-from fcer.config.settings import Config
+from fcer.commands import COMMANDS, recorded_of
+from fcer.commands.tracked import command_run
+from fcer.config import Resolved
+from fcer.config.groups import PLACES
 from fcer.errors import ConfigError
-from fcer.evaluation.results import Results
-from fcer.report import join, write_report
-from fcer.tracking import TrackedRun, fetch_results, tracked_run
+from fcer.pipeline.reporting import report_results
+from fcer.pipeline.run_log import RunLog
+from fcer.runtime.work import Work
+from fcer.tracking import fetch_results
 
-__all__ = ["report_study", "run"]
+__all__ = ["run"]
 
 _OWN = ("results", "runs", "experiment", "ablation", "paper")
 """Options of the report itself; all others are for an evaluation that has to be made first."""
@@ -22,64 +23,28 @@ def run(resolved: Resolved) -> None:
     config = resolved.config
     if sum(map(bool, (config.results, config.runs, config.experiment))) > 1:
         raise ConfigError("results, runs, experiment: these are three ways to name evaluations; give one of them")
-    out = config.out or config.work / "report"
-    settings = {key: value for key, value in settings_of(config, "report").items() if key in _OWN}
-    with tracked_run("report", settings=settings, config=to_yaml(resolved), work=config.work) as tracked:
-        folders = _folders(resolved, out, tracked)
+    out = config.out or Work(config.work).report
+    settings = {key: value for key, value in recorded_of(config, "report").items() if key in _OWN}
+    with command_run("report", resolved, settings) as log:
+        folders = _folders(resolved, out, log)
         if config.runs or config.experiment:
-            tracked.link({f"evaluation{k}": folder.parent.name for k, folder in enumerate(folders)})
+            log.link({f"evaluation{k}": folder.parent.name for k, folder in enumerate(folders)})
         provenance = {"results": ", ".join(map(str, folders))}
-        report_study(config, folders, out, tracked, paper=config.paper, provenance=provenance)
-
-
-def report_study(
-    config: Config,
-    folders: Sequence[Path],
-    out: Path,
-    tracked: TrackedRun,
-    *,
-    paper: bool,
-    provenance: Mapping[str, str],
-) -> None:
-    """The report of the evaluations in `folders`, on disk and logged."""
-    maps = [path for folder in folders for path in _maps(folder)]
-    names = [folder.name for folder in config.ablation]
-    if len(set(names)) < len(names):
-        raise ConfigError(
-            f"ablation: two folders are called {max(names, key=names.count)}; give each a name of its own"
-        )
-    ablation = {folder.name: Results.read(folder) for folder in config.ablation}
-    written = write_report(
-        join(folders),
-        out,
-        maps=maps,
-        ablation=ablation,
-        paper=paper,
-        provenance={"MLflow run": tracked.id, **provenance},
-    )
-    for path in written:
-        tracked.file(path, "report" if path.parent == out else f"report/{path.parent.name}")
+        written = report_results(config, folders, out, log, paper=config.paper, provenance=provenance)
     print(f"report: {written[-1]} ({len(written)} files; open it in a browser, it needs no network)")
 
 
-def _maps(folder: Path) -> list[Path]:
-    """The predicted maps of an evaluation's own years, where they lie beside it."""
-    years = Results.read(folder).settings.years
-    candidates = [folder / f"predictions_{year}{suffix}" for year in years for suffix in (".npz", ".hdf5", ".h5")]
-    return [path for path in candidates if path.exists()]
-
-
-def _folders(resolved: Resolved, out: Path, tracked: TrackedRun) -> list[Path]:
+def _folders(resolved: Resolved, out: Path, log: RunLog) -> list[Path]:
     """The evaluations that were named; where none was and none is there, one is made now."""
     config = resolved.config
     if config.runs or config.experiment:
         return fetch_results(out / "evaluations", runs=config.runs, experiment=config.experiment)
     if config.results:
         return list(config.results)
-    latest = config.work / "results"
+    latest = Work(config.work).results
     if (latest / "evaluation.json").exists():
         given = [key for key in COMMANDS["evaluate"].options if resolved.origins[key] not in ("default", "demo")]
-        ignored = [key for key in given if key not in (*_OWN, "out", "work", "workers", "cluster")]
+        ignored = [key for key in given if key not in (*_OWN, "out", *PLACES)]
         if ignored:
             raise ConfigError(
                 f"{ignored[0]}: {latest} holds an evaluation already, which is reported as it is; "
@@ -87,9 +52,9 @@ def _folders(resolved: Resolved, out: Path, tracked: TrackedRun) -> list[Path]:
             )
         print(f"report on {latest}")
     else:
-        from fcer.commands.evaluate import evaluate_years  # it may need torch, which a report does not
+        from fcer.pipeline.study import Study  # it may need torch, which a report does not
 
         print(f"no evaluation was named and {latest} holds none, so one is made")
-        with tracked_run("evaluate", settings=settings_of(config, "report"), parent=tracked) as evaluation:
-            evaluate_years(resolved, latest, evaluation)
+        with log.child("evaluate", recorded_of(config, "report")) as evaluation:
+            print(Study(resolved, log=evaluation).evaluation(latest).summary())
     return [latest]

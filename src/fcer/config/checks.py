@@ -1,9 +1,28 @@
 """What is wrong with a setting's value, in words: each check returns a sentence's end, or None for a good value."""
 
+import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
 
-__all__ = ["METHODS", "anchor", "cluster", "crop", "features", "methods", "ordered", "radii", "year_or_all", "years"]
+__all__ = [
+    "METHODS",
+    "address",
+    "anchor",
+    "cluster",
+    "crop",
+    "features",
+    "layers",
+    "methods",
+    "ordered",
+    "radii",
+    "shares",
+    "threshold",
+    "writable",
+    "year",
+    "years",
+]
 
 METHODS = (
     "student",
@@ -13,12 +32,30 @@ METHODS = (
     "ensemble_mi",
     "mc_dropout",
     "tta",
+    "laplace",
+    "density",
     "random",
     "boundary_distance",
+    "probability",
+    "persistence",
 )
-"""Methods that `evaluate` knows; those that cost passes of their own are left out where none are named."""
+"""Methods of this package that `evaluate` knows; other packages may bring more."""
 
-_FEATURE_SETS = ("vegetation", "multi", "all")
+_LONGEST_NAME = 255
+_FEATURE_SETS = ("vegetation", "multi", "all", "fire")
+
+
+def writable(value: str | Path) -> str | None:
+    """A text that a file system, and a database, can hold as a name."""
+    try:
+        encoded = os.fsencode(value)
+    except UnicodeEncodeError:
+        return "it holds half a character, which nothing can be called"
+    if b"\0" in encoded:
+        return "it holds a NUL, which nothing can be called"
+    if isinstance(value, Path) and any(len(part) > _LONGEST_NAME for part in encoded.split(b"/")):
+        return f"a name in it is longer than {_LONGEST_NAME} bytes"
+    return None
 
 
 def ordered(value: Sequence[int]) -> str | None:
@@ -35,7 +72,8 @@ def years(value: Sequence[int]) -> str | None:
 
 def cluster(value: str) -> str | None:
     """The address of a scheduler, or some processes here."""
-    if re.fullmatch(r"(tcp|tls|ucx)://[^/\s]+:\d+", value) or re.fullmatch(r"local:[1-9]\d*", value):
+    scheduler = re.fullmatch(r"(tcp|tls|ucx)://[^/\s]+:\d+", value) and address(value) is None
+    if scheduler or re.fullmatch(r"local:[1-9]\d*", value):
         return None
     return "give a scheduler's address such as tcp://scheduler:8786, or local:N for N processes here"
 
@@ -75,10 +113,44 @@ def methods(value: Sequence[str]) -> str | None:
     """Known methods, each once."""
     if not value or len(set(value)) < len(value):
         return "name one method at least, and each once"
-    unknown = [name for name in value if name not in METHODS]
-    return f"there is no method {unknown[0]}; choose among {', '.join(METHODS)}" if unknown else None
+    if all(name in METHODS for name in value):
+        return None
+    from importlib.metadata import entry_points  # slow to import, and seldom needed
+
+    known = (*METHODS, *sorted(entry.name for entry in entry_points(group="fcer.methods")))
+    unknown = [name for name in value if name not in known]
+    return f"there is no method {unknown[0]}; choose among {', '.join(known)}" if unknown else None
 
 
-def year_or_all(value: int | str) -> str | None:
-    """A year, or `all`."""
-    return None if isinstance(value, int) or value == "all" else "give a year, or all"
+def year(value: int | str) -> str | None:
+    """A year, or a word."""
+    return None if isinstance(value, int) or value in ("all", "none") else "give a year, all, or none"
+
+
+def threshold(value: float | str) -> str | None:
+    """A probability, or `balanced`."""
+    return None if isinstance(value, float) or value == "balanced" else "give a number from 0 to 1, or balanced"
+
+
+def shares(value: Sequence[float]) -> str | None:
+    """Shares strictly between none and all, each once."""
+    if not value or len(set(value)) < len(value):
+        return "name one share at least, and each once"
+    return None if all(0 < share < 1 for share in value) else "give shares above 0 and below 1"
+
+
+def layers(value: Sequence[str]) -> str | None:
+    """NAME=FILE, each name once."""
+    named = [layer.partition("=") for layer in value]
+    if any(not (name and file) for name, _, file in named):
+        return "write each as NAME=FILE"
+    return None if len({name for name, _, _ in named}) == len(named) else "name each channel once"
+
+
+def address(value: str) -> str | None:
+    """A name, or an address that can be taken apart."""
+    try:
+        urlsplit(value).port  # noqa: B018 (a port that is no number is found when it is asked for)
+    except ValueError:  # whose words may hold a password
+        return "not an address that can be read; brackets and ports belong to the host, else write %5B for ["
+    return None

@@ -5,32 +5,17 @@ One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on
 """
 
 import dataclasses
-import math
-import types
-import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fcer.config import checks
 from fcer.config.checks import METHODS
+from fcer.config.conversion import hints, parts
+from fcer.config.option import Option, option
 
-__all__ = ["DEMO", "METHODS", "Config", "fields", "help_text", "in_words", "kinds", "parts"]
-
-
-def _option(
-    default: Any,
-    meaning: str,
-    *,
-    choices: Sequence[str] = (),
-    low: float = -math.inf,
-    high: float = math.inf,
-    check: Callable[[Any], str | None] | None = None,
-) -> Any:
-    """A field with its meaning and the values it may take; `check` returns what is wrong, or None."""
-    metadata = {"meaning": meaning, "choices": tuple(choices), "low": low, "high": high, "check": check}
-    return field(default=default, metadata=metadata)
+__all__ = ["DEMO", "METHODS", "NAMES_DATA", "Config", "fields", "help_text", "kinds", "option_of"]
 
 
 @dataclass(frozen=True)
@@ -38,177 +23,222 @@ class Config:
     """The settings of one experiment. A field's meaning stands in its `meaning`, which `--help` prints."""
 
     # Where things are
-    data: Path | None = _option(
+    data: Path | None = option(
         None, "dataset folder, YEAR/fire_X.hdf5 or YEAR/fire_X/DATE.tif; none: synthetic fires are made"
     )
-    source: Path | None = _option(
+    source: Path | None = option(
         None, "folder of the GeoTIFF release, YEAR/fire_X/DATE.tif; none: synthetic GeoTIFFs are made"
     )
-    out: Path | None = _option(None, "folder for the results; none: a folder of its own below `work`")
-    work: Path = _option(Path("work"), "folder for everything that a command makes and was not told where to put")
+    out: Path | None = option(None, "folder for the results; none: a folder of its own below `work`")
+    work: Path = option(Path("work"), "folder for everything that a command makes and was not told where to put")
 
-    checkpoints: Path | None = _option(
+    checkpoints: Path | None = option(
         None, "folder of members: released (foldN_testAP0.xxx.pth) or our own; none: members are trained"
     )
 
     # Which experiment
-    split: str = _option(
-        "wsts", "how years are split: WildfireSpreadTS or WSTS+ (years in pairs)", choices=("wsts", "wsts_plus")
+    split: str = option(
+        "wsts",
+        "how data is split: by years as WildfireSpreadTS or WSTS+ (years in pairs), or fires in four groups, each of "
+        "which plays a year's part",
+        choices=("wsts", "wsts_plus", "fires"),
     )
-    year: int | str = _option(2021, "test year, or all", check=checks.year_or_all)
-    fold: int | None = _option(None, "one fold, one member, instead of the test year's ensemble", low=0, high=11)
-    members: int = _option(3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2)
-    arch: str = _option("utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
-    width: float = _option(1.0, "factor on the backbone's channels, for small ones", low=0.0625, high=1)
-    normalization: str = _option(
+    year: int | str = option(
+        2021, "test year (or group of fires); all; or none, which holds nothing out, for operations", check=checks.year
+    )
+    fold: int | None = option(None, "one fold, one member, instead of the test year's ensemble", low=0, high=11)
+    members: int = option(3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2)
+    arch: str = option("utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
+    width: float = option(1.0, "factor on the backbone's channels, for small ones", low=0.0625, high=1)
+    normalization: str = option(
         "member",
         "statistics that inputs are standardised with: each member's own, or the backbone's as in the paper",
         choices=("member", "backbone"),
     )
-    select_by: str = _option(
-        "val_ap",
-        "AP whose median chooses the student's backbone: on validation, or in released file names as in the paper",
-        choices=("val_ap", "file_ap"),
+    select_by: str = option(
+        "val_lift",
+        "what chooses the student's backbone by its median: AP on validation over persistence's on the same images, "
+        "that AP alone, or AP in released file names as in the paper",
+        choices=("val_lift", "val_ap", "file_ap"),
     )
 
     # Training of members
-    member_epochs: int = _option(50, "epochs of training at most", low=1)
-    member_patience: int = _option(10, "epochs without better validation AP before training stops", low=1)
-    member_lr: float = _option(0.001, "learning rate of AdamW", low=1e-9)
-    member_weight_decay: float = _option(0.01, "weight decay of AdamW", low=0)
-    member_batch_size: int = _option(16, "samples in a batch", low=1)
-    member_schedule: str = _option("cosine", "how the learning rate falls", choices=("cosine", "plateau"))
-    pos_weight: float = _option(5.0, "weight of fire pixels in the loss", low=1e-9)
-    clip_norm: float = _option(1.0, "largest norm of the gradient", low=1e-9)
+    member_epochs: int = option(50, "epochs of training at most", low=1)
+    member_patience: int = option(10, "epochs without better validation AP before training stops", low=1)
+    member_lr: float = option(0.001, "learning rate of AdamW", low=1e-9)
+    member_weight_decay: float = option(0.01, "weight decay of AdamW", low=0)
+    member_batch_size: int = option(16, "samples in a batch", low=1)
+    member_schedule: str = option("cosine", "how the learning rate falls", choices=("cosine", "plateau"))
+    pos_weight: float = option(5.0, "weight of fire pixels in the loss", low=1e-9)
+    clip_norm: float = option(1.0, "largest norm of the gradient", low=1e-9)
 
     # Distillation into a student; the defaults are the paper's
-    views: int = _option(1, "random views of each training sample that are cached", low=1)
-    freeze: bool = _option(
+    views: int = option(1, "random views of each training sample that are cached", low=1)
+    freeze: bool = option(
         True, "leave the backbone as it is; false: train it together with the head, by the member_* settings"
     )
-    head_hidden: tuple[int, ...] = _option((), "channels of hidden 1x1 layers of the head; none: one layer", low=1)
-    head_logit: bool = _option(False, "let the head see the backbone's logit too")
-    head_loss: str = _option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
-    head_target: str = _option(
+    head_hidden: tuple[int, ...] = option((), "channels of hidden 1x1 layers of the head; none: one layer", low=1)
+    head_logit: bool = option(False, "let the head see the backbone's logit too")
+    head_loss: str = option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
+    head_target: str = option(
         "std",
-        "the teacher's uncertainty: normalised standard deviation over members, or another measure of theirs",
-        choices=("std", "mutual_information", "entropy"),
+        "what the head is taught: the teacher's uncertainty as normalised standard deviation over members or another "
+        "measure of theirs, or where the backbone errs",
+        choices=("std", "mutual_information", "entropy", "error"),
     )
-    head_lr: float = _option(0.001, "learning rate of SGD", low=1e-9)
-    head_momentum: float = _option(0.9, "momentum of SGD", low=0, high=0.9999)
-    head_weight_decay: float = _option(0.0005, "weight decay of SGD", low=0)
-    head_batch_size: int = _option(4, "samples in a batch", low=1)
-    head_power: float = _option(0.9, "power of the polynomial decay of the learning rate", low=0)
-    head_epochs: int = _option(100, "epochs of fitting at most", low=1)
-    head_patience: int = _option(20, "epochs without better validation AUROC before fitting stops", low=1)
+    head_lr: float = option(0.001, "learning rate of SGD", low=1e-9)
+    head_momentum: float = option(0.9, "momentum of SGD", low=0, high=0.9999)
+    head_weight_decay: float = option(0.0005, "weight decay of SGD", low=0)
+    head_batch_size: int = option(4, "samples in a batch", low=1)
+    head_power: float = option(0.9, "power of the polynomial decay of the learning rate", low=0)
+    head_epochs: int = option(100, "epochs of fitting at most", low=1)
+    head_patience: int = option(20, "epochs without better validation AUROC before fitting stops", low=1)
 
     # What is read from a fire
-    features: str | tuple[int, ...] = _option(
+    features: str | tuple[int, ...] = option(
         "vegetation",
-        "channels a model sees: vegetation, multi, all, or a list of indices into the 40 preprocessed channels",
+        "channels a model sees: vegetation, multi, all, fire, or a list of indices into the 40 preprocessed channels",
         low=0,
         high=39,
         check=checks.features,
     )
-    crop: int = _option(128, "side of the central crop in px, a multiple of 32", low=32, check=checks.crop)
+    leading: int = option(
+        5, "days that precede a test label even where a model reads fewer, so that t=1 and t=5 see the same", low=1
+    )
+    crop: int = option(128, "side of the central crop in px, a multiple of 32", low=32, check=checks.crop)
 
     # Evaluation
-    test_image: str = _option(
+    test_image: str = option(
         "crop", "what of a test image is predicted and scored: the central crop, or all of it", choices=("crop", "full")
     )
-    engine: str = _option(
+    engine: str = option(
         "auto",
         "how regions are ranked: exactly, in memory, or shard by shard with 16-bit codes of uncertainty, in memory "
         "that does not grow with the maps; auto: by their number",
         choices=("auto", "exact", "shards"),
     )
-    predictions: tuple[Path, ...] = _option(
+    predictions: tuple[Path, ...] = option(
         (), "predicted-maps files of any model, one for each year: predictions_YEAR.npz or .hdf5"
     )
-    reference: str | None = _option(
+    reference: str | None = option(
         None, "method whose errors all uncertainties are to find; none: student where there is one, else the first"
     )
-    anchor: float | str = _option(
+    anchor: float | str = option(
         4.0,
         "radius of tests and summaries: px, metres (1500m), or auto (the ensemble's mean ASD)",
         low=0,
         check=checks.anchor,
     )
-    radii: tuple[float | str, ...] = _option(
+    radii: tuple[float | str, ...] = option(
         tuple(map(float, range(11))),
         "radii of the sweep: px or metres (1500m); the full image is added",
         low=0,
         check=checks.radii,
     )
-    methods: tuple[str, ...] = _option(
-        tuple(name for name in METHODS if name not in ("mc_dropout", "tta")),
+    methods: tuple[str, ...] = option(
+        tuple(name for name in METHODS if name not in ("mc_dropout", "tta", "laplace", "density", "persistence")),
         "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own",
         check=checks.methods,
     )
-    passes: int = _option(10, "passes of mc_dropout", low=2)
-    bootstrap: int = _option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
+    threshold: float | str = option(
+        0.5,
+        "probability above which a pixel counts as fire: a number, or balanced (w / (1 + w), which undoes a weight w "
+        "of fire pixels in training)",
+        low=0,
+        high=1,
+        check=checks.threshold,
+    )
+    passes: int = option(10, "passes of mc_dropout", low=2)
+    bootstrap: int = option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
 
     # Search over the head
-    study: str = _option("head", "name of the study: with the same name and storage, a search goes on")
-    storage: str | None = _option(
-        None, "where trials are kept: sqlite:///FILE, journal:FILE or postgresql://...; none: SQLite below `work`"
+    study: str = option("head", "name of the study: with the same name and storage, a search goes on")
+    storage: str | None = option(
+        None,
+        "where trials are kept: sqlite:///FILE, journal:FILE or postgresql://...; none: SQLite below `work`",
+        check=checks.address,
     )
-    trials: int = _option(50, "trials of the study in all, those of earlier calls and other processes included", low=1)
-    space: Path | None = _option(None, "YAML file of what is searched; none: as in experiments/search_head.yaml")
-    sampler: str = _option("tpe", "how trials are chosen", choices=("tpe", "gp", "cmaes", "random", "grid"))
-    pruner: str = _option("median", "how hopeless trials are stopped", choices=("median", "hyperband", "none"))
-    objective: str = _option(
+    trials: int = option(50, "trials of the study in all, those of earlier calls and other processes included", low=1)
+    space: Path | None = option(None, "YAML file of what is searched; none: as in experiments/search_head.yaml")
+    sampler: str = option("tpe", "how trials are chosen", choices=("tpe", "gp", "random", "grid"))
+    pruner: str = option("median", "how hopeless trials are stopped", choices=("median", "hyperband", "none"))
+    objective: str = option(
         "auroc",
-        "what is maximised: validation AUROC at the anchor; with AUPRC; or with fidelity to the teacher",
-        choices=("auroc", "auroc_auprc", "auroc_fidelity"),
+        "what is maximised: validation AUROC at the anchor; with AUPRC; with fidelity to the teacher; or AUROC within "
+        "the predicted class",
+        choices=("auroc", "auroc_auprc", "auroc_fidelity", "within"),
     )
-    dashboard: bool = _option(False, "say how to open optuna-dashboard on the study, and do nothing else")
+    dashboard: bool = option(False, "say how to open optuna-dashboard on the study, and do nothing else")
 
     # Prediction with a student, and which student is to be used
-    model: str | None = _option(
+    model: str | None = option(
         None,
         "student: models:/NAME@ALIAS, models:/NAME/VERSION, runs:/ID, the id of a run, or a student's folder; "
         "none: models:/fcer-student@champion",
+        check=checks.address,
     )
-    input: Path | None = _option(
+    input: Path | None = option(
         None,
         "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
     )
-    threshold: float = _option(0.5, "probability above which a pixel counts as fire", low=0, high=1)
-    watch_quantile: float = _option(
-        0.9, "quantile of the uncertainty near the predicted edge above which a pixel is watched", low=0, high=1
-    )
-    png: bool = _option(False, "write a quick-look with a scale bar beside each map")
-    geojson: bool = _option(False, "write the predicted perimeter and the watch zone beside each map")
-    run: str | None = _option(
+    png: bool = option(False, "write a quick-look with a scale bar beside each map")
+    geojson: bool = option(False, "write perimeter, zones and contours beside each map")
+    run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
     )
 
+    # Guarantees, and forecasts held to what burnt
+    miss: tuple[float, ...] = option(
+        (0.05, 0.1, 0.2), "shares of tomorrow's fire that zones may miss, a zone for each", check=checks.shares
+    )
+    maps: tuple[Path, ...] = option((), "folders or files of forecasts that `fcer predict` wrote")
+    against: Path | None = option(None, "what burnt: detections, or a dataset folder that has the days since")
+
     # Report
-    results: tuple[Path, ...] = _option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
-    runs: tuple[str, ...] = _option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
-    experiment: str | None = _option(None, "MLflow experiment whose latest evaluation of each year is taken")
-    paper: bool = _option(False, "set the paper's own table beside ours: where the experiment is the paper's")
-    ablation: tuple[Path, ...] = _option((), "folders of evaluations of other backbones or settings, to compare with")
+    results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
+    runs: tuple[str, ...] = option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
+    experiment: str | None = option(None, "MLflow experiment whose latest evaluation of each year is taken")
+    paper: bool = option(False, "set the paper's own table beside ours: where the experiment is the paper's")
+    ablation: tuple[Path, ...] = option((), "folders of evaluations of other backbones or settings, to compare with")
 
     # Synthetic fires
-    years: tuple[int, ...] = _option(
-        (2018, 2019, 2020, 2021), "years to make fires for", low=1000, high=9999, check=checks.years
+    years: tuple[int, ...] | None = option(
+        None, "years to make fires for; none: all of the split's", low=1000, high=9999, check=checks.years
     )
-    fires_per_year: int = _option(6, "synthetic fires of each year", low=1)
-    image_size: tuple[int, ...] = _option(
+    fires_per_year: int = option(6, "synthetic fires of each year", low=1)
+    image_size: tuple[int, ...] = option(
         (136, 176), "smallest and largest side of a synthetic image in px", low=32, high=10_000, check=checks.ordered
     )
-    fire_days: tuple[int, ...] = _option(
+    fire_days: tuple[int, ...] = option(
         (8, 12), "shortest and longest synthetic fire in days", low=2, high=200, check=checks.ordered
     )
-    geotiff: bool = _option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
+    geotiff: bool = option(False, "write the GeoTIFF layout beside HDF5 (needs rasterio)")
+
+    # Fires from detections
+    detections: tuple[Path, ...] = option(
+        (), "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: of synthetic fires"
+    )
+    layer: tuple[str, ...] = option(
+        (),
+        "other channels, NAME=FILE for each: rasters that GDAL reads, {date} in the name for daily ones",
+        check=checks.layers,
+    )
+    confidence: str = option(
+        "nominal", "least confidence of a detection that counts", choices=("low", "nominal", "high")
+    )
+    satellites: tuple[str, ...] = option((), "satellites that count, by name or letter (N, 1, 2); none: all")
+    bbox: tuple[float, ...] = option((), "box of detections that count: west south east north, degrees; none: all")
+    dates: tuple[str, ...] = option((), "first and last day that count, such as 2020-09-26 2020-10-02; none: all")
+    day: str = option(
+        "utc", "day of a detection: as in WildfireSpreadTS, or by the sun where it lies", choices=("utc", "solar")
+    )
+    min_detections: int = option(80, "detections of a fire at least; 80 are about 11 km²", low=1)
 
     # How the work is done
-    seed: int = _option(0, "seed of everything random: same configuration and seed, same numbers", low=0)
-    device: str = _option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
-    workers: int = _option(0, "processes that work side by side; 0: one for each core", low=0)
-    cluster: str | None = _option(
+    seed: int = option(0, "seed of everything random: same configuration and seed, same numbers", low=0)
+    device: str = option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
+    workers: int = option(0, "processes that work side by side; 0: one for each core", low=0)
+    cluster: str | None = option(
         None,
         "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: none",
         check=checks.cluster,
@@ -230,50 +260,37 @@ DEMO: Mapping[str, Any] = {
 """Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
 configuration is this one."""
 
+NAMES_DATA = frozenset({"data", "source", "predictions", "results", "runs", "experiment", "detections", "maps"})
+"""Settings that name what is worked on: where one is given, nothing of the demo is."""
+
 
 def fields() -> dict[str, dataclasses.Field[Any]]:
     """The fields of Config by name."""
-    return {f.name: f for f in dataclasses.fields(Config)}
+    return {field.name: field for field in dataclasses.fields(Config)}
 
 
-def help_text(key: str) -> str:
-    """What a field means and its default, for `--help`."""
-    f = fields()[key]
-    items = f.default if isinstance(f.default, tuple) else (f.default,)
-    text = " ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in items) or "none"
-    if f.default is None or isinstance(f.default, bool):
-        text = text.lower()  # as one would type it
-    return f"{f.metadata['meaning']} (default: {text})"
+def option_of(key: str) -> Option:
+    """What a setting means and may be."""
+    known: Option = fields()[key].metadata["option"]
+    return known
 
 
 def kinds(key: str) -> tuple[Any, ...]:
-    """The types that a field accepts, a union taken apart."""
-    return parts(typing.get_type_hints(Config)[key])
+    """The types that a setting accepts."""
+    return parts(hints(Config)[key])
 
 
-def parts(kind: Any) -> tuple[Any, ...]:
-    """A union taken apart."""
-    return typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+def help_text(key: str, *, demo: bool = False) -> str:
+    """What a setting means and its default, as `--help` prints it; with `demo`, the demo's too where that differs."""
+    default = fields()[key].default
+    text = _as_typed(default)
+    if demo and DEMO.get(key, default) != default:
+        text = f"{_as_typed(DEMO[key])} in the demo, else {text}"
+    return f"{option_of(key).meaning} (default: {text})"
 
 
-def in_words(key: str) -> str:
-    """A field's type in words."""
-    f = fields()[key]
-    if f.metadata["choices"]:
-        return "one of " + ", ".join(f.metadata["choices"])
-    return _in_words(kinds(key))
-
-
-def _in_words(accepted: Sequence[Any]) -> str:
-    names = {
-        int: "a whole number",
-        float: "a number",
-        bool: "true or false",
-        str: "a name",
-        Path: "a path",
-        types.NoneType: "none",
-    }
-    return " or ".join(
-        names[kind] if kind in names else "a list, each item " + _in_words(parts(typing.get_args(kind)[0]))
-        for kind in accepted
-    )
+def _as_typed(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    items = value if isinstance(value, tuple) else (value,)
+    return " ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in items) or "none"

@@ -105,10 +105,19 @@ def find_years(root: Path) -> list[int]:
     return years
 
 
+_MOST_SAID = 10
+_said: set[str] = set()
+
+
 def warn_of(problems: Sequence[str]) -> None:
-    """Say what is left out, so that it is never silent."""
-    for problem in problems:
+    """Say what is left out, so that it is never silent: each problem once a process, however often data is opened."""
+    new = [problem for problem in problems if problem not in _said]
+    _said.update(new)
+    for problem in new[:_MOST_SAID]:
         warnings.warn(f"left out: {problem}", FcerWarning, stacklevel=2)
+    if len(new) > _MOST_SAID:
+        rest = f"{len(new) - _MOST_SAID} more fires, {len(problems)} in all"
+        warnings.warn(f"left out: {rest}; `fcer inspect --data` lists them", FcerWarning, stacklevel=2)
 
 
 def _is_year(path: Path) -> bool:

@@ -66,6 +66,7 @@ FEATURE_SETS = {
     # All but energy release component, PDSI and the forecasts, as the released `Multi` weights use it
     "multi": (*range(10), *range(11, 15), *range(16, 33), 38, 39),
     "all": tuple(range(len(FEATURES))),
+    "fire": (FIRE_MASK - 1, FIRE_MASK),
 }
 
 

@@ -4,12 +4,15 @@ In these files the active-fire band holds the time of detection as hhmm, and NaN
 """
 
 import re
+import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +46,7 @@ class GeoTIFFFire(Fire):
         bands = [channel + 1 for channel in channels]
         for day, tif in zip(values, tifs, strict=True):
             try:
-                with rasterio.open(tif, driver=_DRIVER) as image:
+                with _opened(tif) as image:
                     image.read(bands, window=window, out=day)
                     declared = image.nodatavals
             except rasterio.errors.RasterioIOError:
@@ -78,7 +81,7 @@ def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
     sizes, places = set(), set()
     for tif in tifs:
         try:
-            with rasterio.open(tif, driver=_DRIVER) as image:
+            with _opened(tif) as image:
                 sizes.add((image.height, image.width))
                 if image.count != len(CHANNELS):
                     raise DataError(
@@ -136,6 +139,27 @@ def write_geotiff(path: Path, day: NDArray[np.float32], place: Place) -> None:
     with atomic_path(path) as partial, rasterio.open(partial, "w", **profile) as image:
         image.write(bands)
         image.descriptions = CHANNELS
+
+
+@contextmanager
+def _opened(tif: Path) -> Iterator[Any]:
+    """The file, read as GeoTIFF and nothing else.
+
+    GDAL quotes a damaged file's bytes in its messages; rasterio then fails to decode what it would only have logged,
+    and Python would print that as a traceback of its own.
+    """
+    rasterio, usual = import_rasterio(), sys.unraisablehook
+
+    def hook(failed: Any) -> None:
+        if not isinstance(failed.exc_value, UnicodeDecodeError):
+            usual(failed)
+
+    sys.unraisablehook = hook
+    try:
+        with rasterio.open(tif, driver=_DRIVER) as image:
+            yield image
+    finally:
+        sys.unraisablehook = usual
 
 
 def _hours(detected: NDArray[np.float32]) -> None:

@@ -1,6 +1,7 @@
 """A fire as one HDF5 file, `YEAR/fire_X.hdf5`: dataset `data` (days, 23, height, width) float32."""
 
 import os
+import resource
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import EVERYWHERE, Fire, Place, channel_runs
+from fcer.data.hdf5_safety import NotInFile, own_array
 from fcer.errors import DataError
 from fcer.runtime.files import atomic_path
 
@@ -57,6 +59,8 @@ _DAMAGED = (OSError, RuntimeError, TypeError, KeyError, ValueError)
 """What h5py raises where bytes of a file are not what HDF5 expects there."""
 
 _OPEN_AT_ONCE = 128
+_SHARE_OF_LIMIT = 4
+"""Of the files that this process may have open, one in so many: the rest is for everybody else."""
 _opened: OrderedDict[tuple[Path, int, int, int, int], Any] = OrderedDict()
 
 
@@ -77,7 +81,9 @@ def _open_array(path: Path) -> Any:
             dataset.file.close()
         else:
             _opened[key] = dataset
-        if len(_opened) > _OPEN_AT_ONCE:
+        allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # -1, or more than anybody needs: no limit
+        most = min(_OPEN_AT_ONCE, allowed // _SHARE_OF_LIMIT) if allowed > 0 else _OPEN_AT_ONCE
+        while len(_opened) > max(1, most):
             _opened.popitem(last=False)
     _opened.move_to_end(key)
     return _opened[key]
@@ -88,6 +94,8 @@ def open_hdf5(path: Path, *, any_folder: bool = False) -> HDF5Fire:
 
     With `any_folder` it may lie anywhere: the year is then what the file says, or that of its first day.
     """
+    if not path.is_file():  # opening a pipe would wait for ever
+        raise DataError(f"{path}: {_reason(path)}")
     try:
         with h5py.File(path, "r") as file:
             return _checked(path, file, any_folder)
@@ -99,10 +107,10 @@ def open_hdf5(path: Path, *, any_folder: bool = False) -> HDF5Fire:
 
 def _reason(path: Path) -> str:
     """Why HDF5 could not read a file."""
+    if path.is_dir():
+        return "this is a folder with a file's name; remove it"
     if not path.is_file():
-        return (
-            "this is a folder with a file's name; remove it" if path.is_dir() else "no such file; is it a broken link?"
-        )
+        return "no such file, or none to read; is it a broken link?"
     with path.open("rb") as file:
         signature = file.read(8)
     if signature == b"\x89HDF\r\n\x1a\n":
@@ -115,14 +123,14 @@ def _reason(path: Path) -> str:
 
 
 def _checked(path: Path, file: Any, any_folder: bool) -> HDF5Fire:
-    in_itself = isinstance(file.get("data", getlink=True), h5py.HardLink)
-    dataset = file["data"] if in_itself else None
-    if not isinstance(dataset, h5py.Dataset):
-        found = ", ".join(file) or "nothing"
-        raise DataError(f"{path}: holds no dataset named `data` (found: {found}); write it again with `fcer convert`")
-    if dataset.external or dataset.is_virtual:
-        raise DataError(f"{path}: its numbers lie in other files; write it again with `fcer convert`")
-    shape: tuple[int, ...] = dataset.shape or ()
+    try:
+        dataset = own_array(file, "data")
+    except NotInFile as problem:
+        found = ", ".join(file)[:200] or "nothing"
+        raise DataError(
+            f"{path}: its dataset `data` {problem} (found: {found}); write it again with `fcer convert`"
+        ) from None
+    shape: tuple[int, ...] = dataset.shape
     if len(shape) != 4 or 0 in shape or dataset.dtype.kind not in "fiu":
         raise DataError(
             f"{path}: `data` is {dataset.dtype} {shape}, but should be numbers (days, {len(CHANNELS)}, height, width)"
@@ -155,7 +163,7 @@ def _year(path: Path, written: Any) -> int:
     folder = path.parent.name
     said = _said(written)
     if not folder.isdigit():
-        if len(said) != 1 or not isinstance(said[0], int):
+        if len(said) != 1 or not isinstance(said[0], int) or not 1 <= said[0] <= 9999:
             raise DataError(f"{path}: neither its folder nor its attribute `year` tells the year; put it in YEAR/")
         return said[0]
     if len(said) == 1 and isinstance(said[0], int | float) and said[0] != int(folder):
@@ -166,7 +174,7 @@ def _year(path: Path, written: Any) -> int:
 def _year_said(path: Path, written: Any, dates: tuple[date, ...] | None) -> int:
     """The year by the file itself, wherever it lies; by its folder only where the file says nothing."""
     said = _said(written)
-    if len(said) == 1 and isinstance(said[0], int):
+    if len(said) == 1 and isinstance(said[0], int) and 1 <= said[0] <= 9999:
         return said[0]
     return dates[0].year if dates else _year(path, written)
 
@@ -225,12 +233,18 @@ def write_hdf5(
     lnglat: tuple[float, float] | None,
     place: Place | None,
     source: str | None = None,
+    channels: Sequence[int] | None = None,
 ) -> None:
-    """Write a fire day by day, so that memory holds one day at most; the file appears once it is whole."""
+    """Write a fire day by day, so that memory holds one day at most; the file appears once it is whole.
+
+    With `channels`, only those hold anything: the others are NaN and take no room.
+    """
+    layout = {} if channels is None else {"chunks": (1, 1, *shape[2:]), "fillvalue": np.nan}
     with atomic_path(path) as partial, h5py.File(partial, "w") as file:
-        dataset = file.create_dataset("data", shape, np.dtype("<f4"), track_times=False)
+        dataset = file.create_dataset("data", shape, np.dtype("<f4"), track_times=False, **layout)
         for k, day in enumerate(days):
-            dataset[k] = day
+            for there in (slice(None),) if channels is None else channels:
+                dataset[k, there] = day[there]
         dataset.attrs["year"] = int(path.parent.name)
         dataset.attrs["fire_name"] = path.stem
         if dates is not None:

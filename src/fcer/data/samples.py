@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fcer.data.augmentation import angle_positions, draw_view, turn
-from fcer.data.channels import ACTIVE_FIRE, ANGLES, FIRE_MASK, LAND_COVER, raw_channel
+from fcer.data.channels import ACTIVE_FIRE, ANGLES, FIRE_MASK, LAND_COVER, LAND_COVER_CLASSES, raw_channel
 from fcer.data.fire import Fire
 from fcer.data.normalization import Normalization
 from fcer.errors import DataError
@@ -135,7 +135,7 @@ def preprocess(
     """Raw (days, channels, rows, columns) to what a model sees: only `features`, in their order.
 
     Sine of angles, then standardised, then NaN to 0 (the mean); land cover one-hot and the fire mask are of
-    the raw values. Unknown land cover is in no class.
+    the raw values.
     """
     place = {channel: k for k, channel in enumerate(channels)}
     mean, std = normalization.arrays(range(ACTIVE_FIRE + 1))
@@ -146,12 +146,23 @@ def preprocess(
         if feature == FIRE_MASK:
             x[:, k] = values > 0
         elif channel == LAND_COVER:
-            x[:, k] = values == feature - LAND_COVER + 1
+            x[:, k] = _land_cover(values) == feature - LAND_COVER + 1
         else:
             values = np.sin(np.deg2rad(values)) if channel in ANGLES else values
             np.divide(values - mean[channel], std[channel], out=x[:, k])
     x[~np.isfinite(x)] = 0
     return x
+
+
+def _land_cover(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Classes from 1 to 17; whatever is none counts as the last, water.
+
+    The published loader looks a class up at its number less 1, and so 0 and NaN at -1, the last one. Released weights
+    on these channels have learnt it so.
+    """
+    classes = np.trunc(values)
+    known = (classes >= 1) & (classes <= LAND_COVER_CLASSES)
+    return np.where(known, classes, np.float32(LAND_COVER_CLASSES))
 
 
 def _window(fire: Fire, crop: int | None) -> tuple[slice, slice]:

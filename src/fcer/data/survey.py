@@ -17,6 +17,7 @@ import numpy as np
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import Fire
 from fcer.errors import DataError
+from fcer.runtime.checksums import UNSEALED, seal, verify
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
 
@@ -114,18 +115,21 @@ def _survey_and_remember(fire: Fire, *, cache: Path) -> Survey | DataError:
         survey = survey_fire(fire)
         if before == _identity(fire):  # else somebody is writing it: what was read may be neither old nor new
             with atomic_path(_memory(fire, cache)) as memory:
-                memory.write_text(json.dumps({"files": before, "survey": asdict(survey)}))
+                memory.write_text(json.dumps({"checksum": UNSEALED, "files": before, "survey": asdict(survey)}))
+                seal(memory)
         return survey
     except DataError as error:
         return error
 
 
 def _remembered(fire: Fire, cache: Path) -> Survey | None:
+    """What an earlier command found; None where there is nothing, of other files, or damaged: it is made anew."""
+    path = _memory(fire, cache)
     try:
-        memory = json.loads(_memory(fire, cache).read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+        memory = json.loads(path.read_text()) if verify(path) else None
+    except (FileNotFoundError, ValueError):
         return None
-    return Survey(**memory["survey"]) if memory["files"] == _identity(fire) else None
+    return Survey(**memory["survey"]) if memory and memory["files"] == _identity(fire) else None
 
 
 def _memory(fire: Fire, cache: Path) -> Path:

@@ -2,25 +2,30 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fcer import __version__
 from fcer.core.arrays import BoolArray
 from fcer.core.regions import PIXEL_METRES
-from fcer.core.watch_zone import watch_zone
 from fcer.data.fire import Fire
+from fcer.deploy.calibrated import CalibratedMap, GuaranteedZone, calibrate_map, contours
 from fcer.deploy.cog import write_cog
 from fcer.deploy.fire_map import FireMap, predict_fire
 from fcer.deploy.ground import Ground, ground_of
-from fcer.deploy.outlines import outlines, write_geojson
+from fcer.deploy.outlines import Feature, outlines, write_geojson
 from fcer.errors import DataError, FcerWarning
+from fcer.models.calibration_files import Calibration
 from fcer.models.student_files import LoadedStudent
 
 __all__ = ["MapFiles"]
+
+_SYNTHETIC = "synthetic"
+"""In the name of every fire that never burnt."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +35,13 @@ class MapFiles:
     loaded: LoadedStudent
     identity: Mapping[str, str]
     """Of the student, as `find_student` tells it."""
+    calibration: Calibration | None
+    """Of the student; none: probabilities are as it says, and there are no zones."""
     threshold: float
-    anchor_px: float
-    watch_quantile: float
     png: bool
     geojson: bool
+    features: list[Feature] = field(default_factory=list)
+    """Of all fires written so far."""
 
     def write(self, fire: Fire, path: Path) -> dict[str, Any]:
         """Predict a fire and write its files, named as the map at `path`; its row of the table of predictions."""
@@ -43,21 +50,22 @@ class MapFiles:
         predicted = predict_fire(self.loaded, fire)
         ground = ground_of(fire.place, fire.height, fire.width)
         self._warn(fire, predicted, ground)
-        mask = predicted.fire(self.threshold)
-        known = ~np.isnan(predicted.probability)
-        about = self._about(fire, predicted)
-        bands = {
-            "fire probability": predicted.probability,
-            "uncertainty": predicted.uncertainty,
-            f"fire (probability above {self.threshold:g})": np.where(known, mask, np.nan).astype(np.float32),
-        }
-        write_cog(path, bands, place=fire.place, tags={key.upper(): str(value) for key, value in about.items()})
-        if self.png or self.geojson:
-            watched = self._watched(predicted)
-        if self.geojson and ground is not None:
-            self._write_outlines(fire, predicted, watched, ground, about, path.with_suffix(".geojson"))
+        calibrated = self._calibrated(predicted, ground)
+        mask = calibrated.probability > self.threshold
+        about = self._about(fire, predicted, calibrated)
+        write_cog(
+            path,
+            self._bands(predicted, calibrated),
+            place=fire.place,
+            tags={key.upper(): str(value) for key, value in about.items()},
+        )
+        if ground is not None:
+            features = self._outlines(fire, predicted, calibrated, ground, about)
+            self.features.extend(features)
+            if self.geojson:
+                write_geojson(path.with_suffix(".geojson"), features)
         if self.png:
-            self._draw(fire, predicted, watched, ground, path.with_suffix(".png"))
+            self._draw(fire, predicted, calibrated, ground, path.with_suffix(".png"))
         return {
             "fire": fire.name,
             "date": about["predicted_date"],
@@ -65,8 +73,31 @@ class MapFiles:
             "area_km2": "" if ground is None else round(int(mask.sum()) * ground.area_m2 / 1e6, 4),
             "mean_uncertainty": round(float(np.nanmean(predicted.uncertainty)), 6),
             "max_uncertainty": round(float(np.nanmax(predicted.uncertainty)), 6),
+            **{f"zone_{zone.rule.miss:g}_km2": round(zone.area_km2, 4) for zone in calibrated.zones},
             "file": str(path),
         }
+
+    def _calibrated(self, predicted: FireMap, ground: Ground | None) -> CalibratedMap:
+        if self.calibration is None:
+            return CalibratedMap(predicted.probability, ())
+        pixel = (ground.height_m, ground.width_m) if ground else (PIXEL_METRES, PIXEL_METRES)
+        return calibrate_map(predicted.probability, predicted.uncertainty, self.calibration, pixel_m=pixel)
+
+    def _bands(self, predicted: FireMap, calibrated: CalibratedMap) -> dict[str, NDArray[np.float32]]:
+        known = ~np.isnan(calibrated.probability)
+        fire = np.where(known, calibrated.probability > self.threshold, np.nan).astype(np.float32)
+        bands = {
+            f"{'calibrated ' if self.calibration else ''}fire probability": calibrated.probability,
+            "uncertainty": predicted.uncertainty,
+            f"fire (probability above {self.threshold:g})": fire,
+        }
+        if calibrated.zones:
+            # from the largest zone to the smallest, each within the one before
+            zone = np.full(known.shape, np.nan, np.float32)
+            for one in calibrated.zones:
+                zone[one.mask] = one.rule.miss
+            bands["zone (expected miss outside at most)"] = zone
+        return bands
 
     def _warn(self, fire: Fire, predicted: FireMap, ground: Ground | None) -> None:
         if ground is None:
@@ -82,50 +113,60 @@ class MapFiles:
             sentence = f"{fire.path}: it does not say the dates of its days; they are taken to follow one another"
             warnings.warn(sentence, FcerWarning, stacklevel=3)
 
-    def _about(self, fire: Fire, predicted: FireMap) -> dict[str, Any]:
+    def _about(self, fire: Fire, predicted: FireMap, calibrated: CalibratedMap) -> dict[str, Any]:
         """What a map should never be without."""
+        zones = {f"zone_{zone.rule.miss:g}": zone.words for zone in calibrated.zones}
         return {
             "fire": fire.name,
+            **({"synthetic": "yes: this fire never burnt"} if _SYNTHETIC in fire.name else {}),
             "predicted_date": str(predicted.predicted or "unknown"),
             "input_dates": " ".join(map(str, predicted.dates)) if predicted.dates else "unknown",
             "threshold": self.threshold,
-            "anchor_px": self.anchor_px,
+            "calibration": self.calibration.recalibration.kind if self.calibration else "none",
+            **zones,
             **{f"model_{key}": value for key, value in self.identity.items()},
             "fcer_version": __version__,
         }
 
-    def _watched(self, predicted: FireMap) -> BoolArray:
-        return watch_zone(
-            predicted.fire(self.threshold),
-            predicted.uncertainty,
-            anchor=self.anchor_px,
-            quantile=self.watch_quantile,
-        )
-
-    def _write_outlines(
-        self, fire: Fire, predicted: FireMap, watched: BoolArray, ground: Ground, about: Mapping[str, Any], path: Path
-    ) -> None:
+    def _outlines(
+        self, fire: Fire, predicted: FireMap, calibrated: CalibratedMap, ground: Ground, about: Mapping[str, Any]
+    ) -> list[Feature]:
+        """The perimeter, the zones and the contours of the calibrated probability."""
         assert fire.place is not None
-        means = {"mean_probability": predicted.probability, "mean_uncertainty": predicted.uncertainty}
-        perimeter, zone = ({"kind": kind, **about} for kind in ("perimeter", "watch_zone"))
-        zone["watch_quantile"] = self.watch_quantile
-        weighted = {**means, "weight": predicted.uncertainty}
-        features = outlines(predicted.fire(self.threshold), fire.place, ground, means, perimeter)
-        write_geojson(path, features + outlines(watched, fire.place, ground, weighted, zone))
+        means = {"mean_probability": calibrated.probability, "mean_uncertainty": predicted.uncertainty}
+        short = {key: value for key, value in about.items() if not key.startswith("zone_")}
+        parts: list[tuple[BoolArray, dict[str, Any]]] = [
+            (calibrated.probability > self.threshold, {"kind": "perimeter"})
+        ]
+        parts += [(zone.mask, {"kind": "zone", **zone.properties}) for zone in calibrated.zones]
+        if self.calibration:
+            levels = contours(calibrated.probability).items()
+            parts += [(mask, {"kind": "contour", "probability_at_least": level}) for level, mask in levels]
+        found = (outlines(mask, fire.place, ground, means, {**kind, **short}) for mask, kind in parts)
+        return [feature for features in found for feature in features]
 
-    def _draw(self, fire: Fire, predicted: FireMap, watched: BoolArray, ground: Ground | None, path: Path) -> None:
+    def _draw(
+        self, fire: Fire, predicted: FireMap, calibrated: CalibratedMap, ground: Ground | None, path: Path
+    ) -> None:
         from fcer.deploy.quicklook import QuickLook, write_quicklook  # few want pictures, which need matplotlib
 
         model = f"{self.identity['name']} {self.identity['version']}" if "name" in self.identity else "a student"
         last = f" to {predicted.dates[-1]}" if predicted.dates else ""
+        synthetic = " (synthetic)" if _SYNTHETIC in fire.name else ""
         look = QuickLook(
-            title=f"{fire.name}, {predicted.predicted or 'the day after its last'}",
+            title=f"{fire.name}{synthetic}, {predicted.predicted or 'the day after its last'}",
             note=f"predicted by {model} from {self.loaded.student.backbone.days} days{last}",
-            probability=predicted.probability,
+            probability=calibrated.probability,
             uncertainty=predicted.uncertainty,
             today=predicted.today,
-            fire=predicted.fire(self.threshold),
-            watch=watched,
+            fire=calibrated.probability > self.threshold,
+            zone=_drawn(calibrated),
             pixel_m=(ground.width_m, ground.height_m) if ground else (PIXEL_METRES, PIXEL_METRES),
         )
         write_quicklook(path, look)
+
+
+def _drawn(calibrated: CalibratedMap) -> GuaranteedZone | None:
+    """The zone of a picture: the smallest that is not the whole image."""
+    bounded = [zone for zone in calibrated.zones if np.isfinite(zone.rule.level)]
+    return bounded[-1] if bounded else None

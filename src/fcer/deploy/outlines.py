@@ -14,7 +14,7 @@ from fcer.data.geotiff import import_rasterio
 from fcer.deploy.ground import Ground
 from fcer.runtime.files import atomic_path
 
-__all__ = ["outlines", "write_geojson"]
+__all__ = ["Feature", "outlines", "write_geojson"]
 
 _DIGITS = 6
 """Of degrees: a tenth of a metre."""

@@ -1,4 +1,4 @@
-"""A predicted map at a glance, as PNG: the probability with the fire's edge, and the uncertainty with what to watch.
+"""A predicted map at a glance, as PNG: probability with the fire's edge, and uncertainty, with a guaranteed zone.
 
 Drawn with matplotlib, which MLflow brings along: plotly would need a browser for each picture.
 """
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import PIXEL_METRES
+from fcer.deploy.calibrated import GuaranteedZone
 from fcer.report.map_figure import scale_bar
 from fcer.runtime.files import atomic_path
 
 __all__ = ["QuickLook", "mask_edges", "write_quicklook"]
 
-_INK, _TODAY, _WATCH, _NOTHING = "#222222", "#0072b2", "#c2185b", "#d9d9d9"
+_INK, _TODAY, _ZONE, _NOTHING = "#222222", "#0072b2", "#c2185b", "#d9d9d9"
 _PANEL_INCHES = 4.6
 _DPI = 150
 
@@ -40,7 +41,8 @@ class QuickLook:
     today: BoolArray
     fire: BoolArray
     """Predicted."""
-    watch: BoolArray
+    zone: GuaranteedZone | None
+    """None where the student has no calibration."""
     pixel_m: tuple[float, float]
     """Width and height of a pixel on the ground."""
 
@@ -81,16 +83,22 @@ def _draw(look: QuickLook) -> Figure:
     _outline(left, look.fire, _INK)
     top = float(np.nanmax(look.uncertainty)) or 1.0
     _panel(right, look.uncertainty, look, cmap="Blues", vmin=0, vmax=top, label="uncertainty")
-    _outline(right, look.watch, _WATCH)
+    if look.zone is not None:
+        for axes in (left, right):
+            _outline(axes, look.zone.mask, _ZONE)
     marks = [
         Line2D([], [], color=_TODAY, marker="o", ms=5, lw=0, label="active fire today"),
         Line2D([], [], color=_INK, lw=1.6, label="predicted perimeter"),
-        Line2D([], [], color=_WATCH, lw=1.6, label="watch zone"),
+        *([Line2D([], [], color=_ZONE, lw=1.6, label=_promise(look.zone))] if look.zone else []),
         *([Patch(color=_NOTHING, label="no data")] if np.isnan(look.probability).any() else []),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9)
     left.set_title(look.note, fontsize=9, loc="left", color="#555555", parse_math=False)
     return figure
+
+
+def _promise(zone: GuaranteedZone) -> str:
+    return f"zone: at most {100 * zone.rule.miss:.3g} % of tomorrow's fire expected outside"
 
 
 def _panel(axes: Axes, values: FloatArray, look: QuickLook, *, label: str, **colours: Any) -> None:

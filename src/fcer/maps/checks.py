@@ -41,8 +41,8 @@ def stored_year(year: Any, source: str) -> int:
     if year is None:
         raise PredictionsError(f"{source}: year unknown; add an array year")
     years = np.unique(np.asarray(year))
-    if years.size != 1 or years.dtype.kind not in "iuf" or years[0] != int(years[0]):
-        raise PredictionsError(f"{source}: year is not one whole number; write one file for each year")
+    if years.size != 1 or years.dtype.kind not in "iuf" or not 1 <= years[0] <= 9999 or years[0] % 1:
+        raise PredictionsError(f"{source}: year is not one whole number from 1 to 9999; write one file for each year")
     return int(years[0])
 
 
@@ -83,11 +83,16 @@ def check_labels(arrays: Mapping[str, Any], name: str, source: str) -> NDArray[n
     """One text for each image, or None where the file has none."""
     if name not in arrays:
         return None
+    shape, n_images = tuple(arrays[name].shape), arrays["y"].shape[0]
+    if shape != (n_images,):
+        raise PredictionsError(f"{source}: {name} has shape {shape}; give one for each of {n_images} images")
     labels = np.asarray(arrays[name])
-    n_images = arrays["y"].shape[0]
-    if labels.shape != (n_images,):
-        raise PredictionsError(f"{source}: {name} has shape {labels.shape}; give one for each of {n_images} images")
-    return np.char.decode(labels, "utf-8") if labels.dtype.kind == "S" else labels.astype(str)
+    if labels.dtype.kind not in "biufSUM":
+        raise PredictionsError(f"{source}: {name} holds {str(labels.dtype)[:60]}; write it as text or numbers")
+    try:
+        return np.char.decode(labels, "utf-8") if labels.dtype.kind == "S" else labels.astype(str)
+    except UnicodeDecodeError:
+        raise PredictionsError(f"{source}: {name} is not text in UTF-8; write it so") from None
 
 
 def check_size(arrays: Mapping[str, Any], source: str) -> NDArray[np.int64] | None:

@@ -1,15 +1,24 @@
 """Arrays of an npz file read and written slice by slice, for what does not fit in memory."""
 
+import math
 import zipfile
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NpzArray", "write_npz_array"]
+from fcer.errors import PredictionsError
+from fcer.runtime.files import could_hold
+from fcer.runtime.npy_header import read_npy_header
+
+__all__ = ["NpzArray", "open_npz_arrays", "write_npz_array"]
 
 _READ_BYTES = 1 << 18
+_ENCRYPTED = 1  # among the flags of a zip file's member
 
 
 class NpzArray:
@@ -23,17 +32,25 @@ class NpzArray:
         self._stream: IO[bytes] | None = None
         self._row = 0
         with archive.open(member) as stream:
-            self.shape, self.by_columns, self.dtype = _read_header(stream)
+            self.shape, self.by_columns, self.dtype = read_npy_header(stream)
+            promised, follow = (
+                math.prod(self.shape) * self.dtype.itemsize,
+                archive.getinfo(member).file_size - stream.tell(),
+            )
+        promised = math.prod(self.shape) * self.dtype.itemsize
+        # nothing is allocated on the word of a header
+        if min(self.shape, default=0) < 0 or (promised != follow and not self.dtype.hasobject):
+            kind = f"{str(self.dtype)[:60]} of shape {str(self.shape)[:60]}"
+            raise ValueError(f"{member[:60]} should be {kind}, but {follow} bytes follow")
 
     def __getitem__(self, rows: slice) -> NDArray[Any]:
         start, stop, _ = rows.indices(self.shape[0])
         if self.by_columns:  # rows lie scattered over the whole array
-            with self._archive.open(self._member) as stream:
-                return np.asarray(np.lib.format.read_array(stream, allow_pickle=False)[start:stop])
+            return np.asarray(self.whole()[start:stop])
         if self._stream is None or start < self._row:
             self.close()
             self._stream = self._archive.open(self._member)
-            _read_header(self._stream)
+            read_npy_header(self._stream)
             self._row = 0
         row_bytes = int(np.prod(self.shape[1:])) * self.dtype.itemsize
         for _ in range(self._row, start):
@@ -43,11 +60,43 @@ class NpzArray:
         self._row = stop
         return values
 
+    def whole(self) -> NDArray[Any]:
+        """All of it."""
+        with self._archive.open(self._member) as stream:
+            return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+
     def close(self) -> None:
         """Let go of the place in the file."""
         if self._stream is not None:
             self._stream.close()
         self._stream = None
+
+
+def open_npz_arrays(path: Path, files: ExitStack) -> dict[str, Any]:
+    """Every array of the file by name; maps are not yet read, labels and single numbers are."""
+    archive = files.enter_context(zipfile.ZipFile(path))
+    members = archive.infolist()
+    twice = [name for name, count in Counter(member.filename for member in members).items() if count > 1]
+    if twice:
+        raise PredictionsError(f"{path}: {twice[0]} is in it more than once; write each array once")
+    for member in members:
+        if member.flag_bits & _ENCRYPTED:
+            raise PredictionsError(f"{path}: it is encrypted; write it with numpy.savez")
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise PredictionsError(f"{path}: compressed as numpy never does; write it with numpy.savez_compressed")
+    if not could_hold(path.stat().st_size, sum(member.file_size for member in members)):
+        raise PredictionsError(f"{path}: it says that it holds far more than its bytes can; write it again")
+    arrays: dict[str, Any] = {}
+    for member in members:
+        name = member.filename.removesuffix(".npy")
+        array = NpzArray(archive, member.filename)
+        files.callback(array.close)
+        if array.dtype.hasobject:
+            raise PredictionsError(
+                f"{path}: {name} holds Python objects, which are never loaded; store numbers or text"
+            )
+        arrays[name] = array if len(array.shape) > 1 else array.whole()
+    return arrays
 
 
 def write_npz_array(
@@ -60,13 +109,6 @@ def write_npz_array(
         np.lib.format.write_array_header_1_0(stream, header)
         for block in blocks:
             stream.write(np.ascontiguousarray(block, dtype=dtype).tobytes())
-
-
-def _read_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(stream)
-    return np.lib.format.read_array_header_2_0(stream)
 
 
 def _read_into(stream: IO[bytes], values: NDArray[Any]) -> None:

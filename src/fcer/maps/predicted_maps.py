@@ -13,6 +13,7 @@ An npz file, or HDF5 for what does not fit in memory. Both are checked in full w
 whoever reads them, so that whoever holds a `PredictedMaps` need not check again.
 """
 
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -38,7 +39,9 @@ from fcer.maps.checks import (
     year_of_name,
 )
 from fcer.maps.file_identity import MapsFile
-from fcer.maps.npz_stream import NpzArray, write_npz_array
+from fcer.maps.hdf5_arrays import USER_BLOCK, open_hdf5_arrays
+from fcer.maps.npz_stream import open_npz_arrays, write_npz_array
+from fcer.runtime.checksums import UNSEALED, seal
 from fcer.runtime.files import atomic_path
 
 __all__ = ["PredictedMaps", "open_maps", "write_maps"]
@@ -47,8 +50,11 @@ IMAGES_AT_ONCE = 16
 """Images in a block: few enough that what is computed from them stays in the processor's cache."""
 
 _IN_MEMORY_BYTES = 512 << 20
-_OBJECTS = "holds Python objects, which are never loaded; store numbers or text"
-_DAMAGED = (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+_DAMAGED = (
+    *(OSError, ValueError, EOFError, KeyError, TypeError, IndexError, RuntimeError, OverflowError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+)
+"""What zipfile, numpy and h5py raise where bytes of a file are not what they expect there."""
 
 
 class MapArray(Protocol):
@@ -216,7 +222,7 @@ def write_maps(path: Path | str, maps: PredictedMaps) -> None:
                 for name, label in extras.items():
                     write_npz_array(archive, name, label.shape, label.dtype, [label])
             return
-        with h5py.File(beside, "w", track_order=True) as store:
+        with h5py.File(beside, "w", track_order=True, userblock_size=USER_BLOCK) as store:
             for name, array in maps.arrays.items():
                 # whole images are read; gzip is in every build of HDF5, and its lowest level the fastest
                 packed = {"chunks": (1, *array.shape[1:]), "compression": "gzip", "compression_opts": 1}
@@ -226,6 +232,9 @@ def write_maps(path: Path | str, maps: PredictedMaps) -> None:
             for name, label in extras.items():
                 text = label.dtype.kind == "U"
                 store[name] = label.astype(h5py.string_dtype()) if text else label
+        with beside.open("r+b") as content:
+            content.write(UNSEALED.encode())
+        seal(beside)
 
 
 def _open_arrays(path: Path, files: ExitStack) -> dict[str, Any]:
@@ -233,32 +242,10 @@ def _open_arrays(path: Path, files: ExitStack) -> dict[str, Any]:
     with path.open("rb") as stream:
         is_zip = stream.read(2) == b"PK"
     if is_zip:
-        archive = files.enter_context(zipfile.ZipFile(path))
-        arrays: dict[str, Any] = {}
-        for member in archive.namelist():
-            array = NpzArray(archive, member)
-            files.callback(array.close)
-            if array.dtype.hasobject:
-                raise PredictionsError(f"{path}: {member.removesuffix('.npy')} {_OBJECTS}")
-            arrays[member.removesuffix(".npy")] = array if len(array.shape) > 1 else _read_whole(archive, member)
-        return arrays
+        return open_npz_arrays(path, files)
     if not h5py.is_hdf5(path):
         raise PredictionsError(f"{path}: neither npz nor HDF5; write it with numpy.savez or h5py")
-    store = files.enter_context(h5py.File(path))
-    arrays = {"year": np.array(store.attrs["year"])} if "year" in store.attrs else {}
-    for name, item in store.items():
-        if not isinstance(item, h5py.Dataset):
-            raise PredictionsError(f"{path}: {name} is a group; store all arrays at the top")
-        if h5py.check_string_dtype(item.dtype):
-            arrays[name] = np.asarray(item.asstr()[()], dtype=str)
-        else:
-            arrays[name] = item if item.ndim > 1 else item[()]
-    return arrays
-
-
-def _read_whole(archive: zipfile.ZipFile, member: str) -> NDArray[Any]:
-    with archive.open(member) as stream:
-        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))
+    return open_hdf5_arrays(path, files)
 
 
 def _as_array(array: Any) -> Any:

@@ -91,7 +91,7 @@ class Backbone(nn.Module, ABC):
 
     @property
     def decoder(self) -> Decoder:
-        """The module whose output is the last feature map: the place for the student's forward hook."""
+        """The module whose output is the last feature map, which the student's head reads."""
         return self.model.decoder
 
     @property
@@ -114,9 +114,13 @@ class Backbone(nn.Module, ABC):
             )
         return cast(Tensor, self.decoder(self.maps(x_BTCHW)))
 
+    def fire_logits(self, features_BFHW: Tensor) -> Tensor:
+        """Logits of tomorrow's fire (B, 1, H, W) from the decoder's last feature map."""
+        return cast(Tensor, self.model.segmentation_head(features_BFHW))
+
     def forward(self, x_BTCHW: Tensor) -> Tensor:
         """Logits of tomorrow's fire (B, 1, H, W)."""
-        return cast(Tensor, self.model.segmentation_head(self.features(x_BTCHW)))
+        return self.fire_logits(self.features(x_BTCHW))
 
 
 class StackedDays(Backbone):

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 
 from fcer.errors import CheckpointError
 from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, state_shapes
-from fcer.models.headers import HEADER, Reader, integer, number, opened, optional, parse_header, several, text
+from fcer.models.headers import HEADER, opened, parse_header
 from fcer.models.weights import backbone_from_weights, unreadable
 from fcer.runtime.files import atomic_path
 
@@ -44,7 +44,9 @@ class CheckpointInfo:
     dataset_fingerprint: str
     code_version: str
     training_key: str | None = None
-    """Stands for all that decided the weights; none where they were not trained by `fcer train`."""
+    """Stands for all that decided the weights; none where `fcer train` did not make them, or did not yet say it."""
+    pos_weight: float | None = None
+    """Weight of a burning pixel in the loss that they were trained with; none where that is not known."""
 
     def __post_init__(self) -> None:
         if self.arch not in ARCHITECTURES:
@@ -57,6 +59,8 @@ class CheckpointInfo:
             raise ValueError("width, mean or std is not finite")
         if self.val_ap is not None and not 0 <= self.val_ap <= 1:
             raise ValueError(f"val_ap {self.val_ap} is outside [0, 1]")
+        if self.pos_weight is not None and not 0 < self.pos_weight < math.inf:
+            raise ValueError(f"pos_weight {self.pos_weight} is no weight")
 
     @property
     def spec(self) -> BackboneSpec:
@@ -86,7 +90,7 @@ def load_checkpoint(
         channels: the channels of one day it must have; likewise.
     """
     with opened(path) as file:
-        info = _parse(path, file.metadata())
+        info = parse_header(path, file.metadata(), CheckpointInfo, written_by="fcer train")
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
     asked = (arch or info.arch, info.channels if channels is None else channels)
     if asked != (info.arch, info.channels):
@@ -106,7 +110,7 @@ def load_checkpoint(
 def read_info(path: Path) -> CheckpointInfo:
     """The header of `path` alone, at no cost for the weights."""
     with opened(path) as file:
-        return _parse(path, file.metadata())
+        return parse_header(path, file.metadata(), CheckpointInfo, written_by="fcer train")
 
 
 def content_hash(path: Path) -> str:
@@ -116,27 +120,3 @@ def content_hash(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise unreadable(path, error) from None
-
-
-_READERS: dict[str, Reader] = {
-    "arch": text,
-    "channels": integer,
-    "width": number,
-    "fold": optional(integer),
-    "train_years": several(integer),
-    "val_years": several(integer),
-    "test_years": several(integer),
-    "features": several(integer),
-    "mean": several(number),
-    "std": several(number),
-    "val_ap": optional(number),
-    "dataset_fingerprint": text,
-    "code_version": text,
-    "training_key": optional(text),
-}
-
-
-def _parse(path: Path, metadata: dict[str, str] | None) -> CheckpointInfo:
-    # files from before there was a training key are as good as any
-    absent = {"training_key": None}
-    return parse_header(path, metadata, CheckpointInfo, _READERS, written_by="fcer train", absent=absent)

@@ -19,6 +19,7 @@ from fcer.data.samples import Samples, preprocess
 from fcer.errors import ConfigError
 from fcer.models.inference import predict
 from fcer.models.members import Member
+from fcer.models.persistence_baseline import persistence_ap
 
 __all__ = [
     "BATCH",
@@ -57,26 +58,38 @@ class Batch(NamedTuple):
 
 
 def choose_backbone(members: Sequence[Member], aps: Sequence[float]) -> Member:
-    """The member with the median AP, the lower of the two middle ones where their number is even."""
+    """The member with the median AP, or lift; the lower of the two middle ones where their number is even."""
     ranked = sorted(range(len(members)), key=lambda k: aps[k])
     return members[ranked[(len(ranked) - 1) // 2]]
 
 
 def selection_aps(members: Sequence[Member], select_by: str, validation: Callable[[Member], Samples]) -> list[float]:
-    """The AP that each member is ranked by; `validation` gives the samples of its validation years."""
+    """What each member is ranked by.
+
+    Parameters
+    ----------
+    members
+        Of one ensemble: each has other validation years.
+    select_by
+        `val_lift`: AP on the validation years over persistence's AP on the same images, since years differ in how hard
+        they are; `val_ap`: that AP alone; `file_ap`: the test AP in a released file's name, as in the paper.
+    validation
+        Gives the samples of a member's validation years.
+    """
     if select_by == "file_ap":
         for member in members:
             if member.file_ap is None:
                 raise ConfigError(
-                    f"select_by: {member.path} carries no AP in its name, as released files do; use select_by val_ap"
+                    f"select_by: {member.path} carries no AP in its name, as released files do; use select_by val_lift"
                 )
         return [member.file_ap for member in members if member.file_ap is not None]
-    return [
-        member.val_ap
-        if member.val_ap is not None
-        else average_precisions([member], validation(member), label="validate")[0]
-        for member in members
-    ]
+    aps = []
+    for member in members:
+        ap = member.val_ap
+        if ap is None:
+            ap = average_precisions([member], validation(member), label="validate")[0]
+        aps.append(ap / persistence_ap(validation(member)) if select_by == "val_lift" else ap)
+    return aps
 
 
 def average_precisions(members: Sequence[Member], samples: Samples, *, label: str = "predict") -> list[float]:

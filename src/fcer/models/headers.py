@@ -1,23 +1,23 @@
 """JSON headers of safetensors files, every type checked, since a file from elsewhere can hold anything."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
 
+from fcer.config.bounded import parse_json
+from fcer.config.conversion import filled
 from fcer.errors import CheckpointError
 from fcer.models.weights import unreadable
 
-__all__ = ["HEADER", "Reader", "integer", "number", "opened", "optional", "parse_header", "several", "text", "truth"]
+__all__ = ["HEADER", "opened", "parse_header"]
 
 HEADER = "fcer"
 """Under which name the header stands in the file's metadata."""
 
 T = TypeVar("T")
-Reader = Callable[[object], Any]
 
 
 @contextmanager
@@ -32,73 +32,19 @@ def opened(path: Path) -> Iterator[Any]:
         raise unreadable(path, error) from None
 
 
-def parse_header(
-    path: Path,
-    metadata: dict[str, str] | None,
-    make: Callable[..., T],
-    readers: Mapping[str, Reader],
-    *,
-    written_by: str,
-    absent: Mapping[str, object] | None = None,
-) -> T:
-    """What `make` makes of the header's fields; `absent` has the values of fields that older files lack."""
+def parse_header(path: Path, metadata: dict[str, str] | None, cls: type[T], *, written_by: str) -> T:
+    """The header as an object of `cls`; fields with a default are newer than some files and may be missing."""
     content = (metadata or {}).get(HEADER)
     if content is None:
         raise CheckpointError(
             f"{path}: its header does not say what the weights are; give a file that `{written_by}` wrote"
         )
     try:
-        values = json.loads(content)
+        values = parse_json(content)
         if not isinstance(values, dict):
-            raise TypeError("it is not an object")
-        values = {**(absent or {}), **values}
-        wrong = sorted(values.keys() ^ readers.keys())
-        if wrong:
-            raise ValueError(f"{', '.join(wrong)} missing or unknown")
-        return make(**{name: readers[name](value) for name, value in values.items()})
-    except (TypeError, ValueError) as error:
+            raise ValueError("it is not an object")
+        return filled(cls, values)
+    except ValueError as error:
         raise CheckpointError(
             f"{path}: its header cannot be used ({error}); train it again with this version of fcer"
         ) from None
-
-
-def integer(value: object) -> int:
-    """A whole number."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not an integer")
-    return value
-
-
-def number(value: object) -> float:
-    """A number."""
-    return value if isinstance(value, float) else float(integer(value))
-
-
-def text(value: object) -> str:
-    """A text."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not text")
-    return value
-
-
-def truth(value: object) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r} is neither true nor false")
-    return value
-
-
-def several(read: Callable[[object], T]) -> Callable[[object], tuple[T, ...]]:
-    """A list of what `read` reads."""
-
-    def read_all(value: object) -> tuple[T, ...]:
-        if not isinstance(value, list):
-            raise TypeError(f"{value!r} is not a list")
-        return tuple(read(item) for item in value)
-
-    return read_all
-
-
-def optional(read: Callable[[object], T]) -> Callable[[object], T | None]:
-    """What `read` reads, or nothing."""
-    return lambda value: None if value is None else read(value)

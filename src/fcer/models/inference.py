@@ -54,7 +54,7 @@ def predict(backbone: Backbone, x_BTCHW: Tensor) -> Prediction:
     """Logits (B, 1, H, W) and the decoder's last feature map (B, F, H, W) for images of any size."""
     H, W = x_BTCHW.shape[-2:]
     features_BFHW = backbone.features(padded(backbone, x_BTCHW))
-    logits_B1HW = backbone.model.segmentation_head(features_BFHW)
+    logits_B1HW = backbone.fire_logits(features_BFHW)
     return Prediction(logits_B1HW[..., :H, :W], features_BFHW[..., :H, :W])
 
 

@@ -12,7 +12,7 @@ from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint
 from fcer.models.inference import fast
-from fcer.models.released import find_released, load_released
+from fcer.models.released import find_released, load_released, read_released
 
 __all__ = ["Member", "fold_file", "load_members"]
 
@@ -23,6 +23,8 @@ class Member:
 
     slot: Slot
     path: Path
+    digest: str
+    """Of the checkpoint's content, when it was read."""
     backbone: Backbone
     """For prediction only: batch norm folded, weights channels last."""
     normalization: Normalization
@@ -33,16 +35,13 @@ class Member:
 
     features: tuple[int, ...]
     """What it sees of a day: indices among the channels after preprocessing."""
+    pos_weight: float | None
+    """Weight of a burning pixel in its training; none where the checkpoint does not say."""
 
     @property
     def fold(self) -> Fold:
         """Which years it was trained, validated and is tested on."""
         return self.slot.fold
-
-    @property
-    def digest(self) -> str:
-        """Of the checkpoint's content."""
-        return content_hash(self.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To other processes a member travels as the place of its checkpoint: weights are large, and on disk."""
@@ -68,6 +67,7 @@ class Member:
             val_ap=None,
             dataset_fingerprint="released",
             code_version="released",
+            pos_weight=self.pos_weight,
         )
         return backbone, info
 
@@ -100,16 +100,19 @@ def _reopened(
 ) -> Member:
     """A member that came from another process, read once here however often it comes."""
     path, digest = file
-    if content_hash(path) != digest:
-        raise CheckpointError(f"{path}: it has changed since the command began; start the same command again")
     if path.suffix == ".safetensors":
-        return _own(path, arch, slot, features)
-    return _released(path, arch, slot, features, file_ap)
+        member = _own(path, arch, slot, features)
+    else:
+        member = _released(path, arch, slot, features, file_ap)
+    if member.digest != digest:
+        raise CheckpointError(f"{path}: it has changed since the command began; start the same command again")
+    return member
 
 
 def _released(path: Path, arch: str, slot: Slot, features: Sequence[int], file_ap: float | None) -> Member:
-    backbone = fast(load_released(path, arch, len(features)))
-    return Member(slot, path, backbone, released(slot.fold.train), None, file_ap, tuple(features))
+    backbone, weight = read_released(path, arch, len(features))
+    statistics, seen = released(slot.fold.train), tuple(features)
+    return Member(slot, path, content_hash(path), fast(backbone), statistics, None, file_ap, seen, weight)
 
 
 def _missing(folder: Path, slot: Slot, members: int) -> CheckpointError:
@@ -133,4 +136,6 @@ def _own(path: Path, arch: str, slot: Slot, features: Sequence[int]) -> Member:
             "for, or another --checkpoints"
         )
     normalization = Normalization(info.mean, info.std, f"of {path.name}")
-    return Member(slot, path, fast(backbone), normalization, info.val_ap, None, info.features)
+    return Member(
+        slot, path, content_hash(path), fast(backbone), normalization, info.val_ap, None, info.features, info.pos_weight
+    )

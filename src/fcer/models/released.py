@@ -4,6 +4,7 @@
 fold 3, whose test AP is in the name.
 """
 
+import math
 import pickle
 import re
 import warnings
@@ -20,10 +21,10 @@ from fcer.errors import CheckpointError
 from fcer.models.backbones import ARCHITECTURES, Architecture, Backbone, architecture
 from fcer.models.weights import backbone_from_weights, unreadable
 
-__all__ = ["ReleasedFold", "find_released", "load_released"]
+__all__ = ["ReleasedFold", "find_released", "load_released", "read_released"]
 
 _NAME = re.compile(r"fold(\d+)_testAP([01]\.\d+)\.pth")
-_NOT_A_WEIGHT = "loss.pos_weight"  # the released files carry it beside the weights
+_POS_WEIGHT = "loss.pos_weight"  # released files carry it beside the weights
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,14 @@ def find_released(
 
 
 def load_released(path: Path, arch: str | None = None, channels: int | None = None) -> Backbone:
-    """The backbone in a raw `.pth` file, in eval mode; nothing but tensors is read from it.
+    """The backbone that `read_released` finds."""
+    return read_released(path, arch, channels)[0]
+
+
+def read_released(path: Path, arch: str | None = None, channels: int | None = None) -> tuple[Backbone, float | None]:
+    """The backbone in a raw `.pth` file, in eval mode, and the weight of burning pixels in its training.
+
+    Nothing but tensors is read from the file. The weight is none where it does not say.
 
     Args:
         path: a state dict, or a Lightning checkpoint around one.
@@ -89,8 +97,15 @@ def load_released(path: Path, arch: str | None = None, channels: int | None = No
         isinstance(key, str) and isinstance(value, Tensor) for key, value in content.items()
     ):
         raise CheckpointError(f"{path}: it is no state dict; save one with torch.save(model.state_dict(), ...)")
-    weights = {key: value for key, value in content.items() if key != _NOT_A_WEIGHT}
-    return backbone_from_weights(weights, path, arch, channels)
+    weights = {key: value for key, value in content.items() if key != _POS_WEIGHT}
+    return backbone_from_weights(weights, path, arch, channels), _pos_weight(content)
+
+
+def _pos_weight(content: dict[str, Tensor]) -> float | None:
+    value = content.get(_POS_WEIGHT)
+    if value is None or value.numel() != 1 or not 0 < float(value) < math.inf:
+        return None
+    return float(value)
 
 
 def _read_tensors(path: Path) -> object:

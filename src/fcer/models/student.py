@@ -3,10 +3,9 @@
 Shape suffixes: B samples, T days, C channels, H height, W width, F features of the decoder's last map.
 """
 
-import threading
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -60,37 +59,19 @@ class StudentMaps(NamedTuple):
     uncertainty_BHW: Tensor
 
 
-class _Features(threading.local):
-    """The decoder's last map of each thread's latest pass: requests to one model run side by side."""
-
-    map_BFHW: Tensor
-
-    def keep(self, _decoder: nn.Module, _inputs: Any, map_BFHW: Tensor) -> None:
-        self.map_BFHW = map_BFHW
-
-    def take(self) -> Tensor:
-        map_BFHW = self.map_BFHW
-        del self.map_BFHW
-        return map_BFHW
-
-    def __deepcopy__(self, _memo: dict[int, Any]) -> "_Features":
-        return _Features()  # a copied backbone keeps what passes through it, not what passed through the original
-
-
 class Student(nn.Module):
-    """A backbone with a head on a forward hook of its decoder: nothing else of the backbone is touched."""
+    """A backbone, and a head on its decoder's last map: nothing of the backbone is touched."""
 
     def __init__(self, backbone: Backbone, head: UncertaintyHead) -> None:
         super().__init__()
         self.backbone = backbone
         self.head = head
-        self._features = _Features()
-        backbone.decoder.register_forward_hook(self._features.keep)
 
     def forward(self, x_BTCHW: Tensor) -> StudentOutput:
         """Logits of fire and of uncertainty in one pass; height and width are multiples of 32."""
-        logits_BHW = self.backbone(x_BTCHW)[:, 0]
-        return StudentOutput(logits_BHW, self.head(self._features.take(), logits_BHW))
+        features_BFHW = self.backbone.features(x_BTCHW)
+        logits_BHW = self.backbone.fire_logits(features_BFHW)[:, 0]
+        return StudentOutput(logits_BHW, self.head(features_BFHW, logits_BHW))
 
     @torch.inference_mode()
     def predict(self, x_BTCHW: Tensor) -> StudentMaps:

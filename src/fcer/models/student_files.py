@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.normalization import Normalization
 from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint, save_checkpoint
-from fcer.models.headers import HEADER, integer, number, opened, optional, parse_header, several, text, truth
+from fcer.models.headers import HEADER, opened, parse_header
 from fcer.models.inference import fast
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
 from fcer.runtime.files import atomic_path
@@ -56,6 +57,8 @@ class HeadInfo:
     val_fires: int | None = None
     """Fires of the validation years that have pixels in that region; of one alone both ends are `val_auroc`."""
     val_years: tuple[int, ...] = ()
+    threshold: float = FIRE_THRESHOLD
+    """Probability above which its backbone's predictions counted as fire where errors were looked for."""
 
     def __post_init__(self) -> None:
         if self.features < 1 or any(width < 1 for width in self.hidden):
@@ -118,7 +121,7 @@ def save_student(
 def load_student(folder: Path) -> LoadedStudent:
     """The student in `folder`, in eval mode and laid out for speed."""
     with opened(head_file(folder)) as file:
-        info = _parse(head_file(folder), file.metadata())
+        info = parse_header(head_file(folder), file.metadata(), HeadInfo, written_by="fcer distill")
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
     if content_hash(backbone_file(folder)) != info.backbone:
         raise CheckpointError(f"{backbone_file(folder)}: not the backbone that the head was made for; copy both again")
@@ -143,33 +146,4 @@ def load_student(folder: Path) -> LoadedStudent:
 def read_head_info(folder: Path) -> HeadInfo:
     """What the head's header says, without its weights."""
     with opened(head_file(folder)) as file:
-        return _parse(head_file(folder), file.metadata())
-
-
-def _parse(path: Path, metadata: dict[str, str] | None) -> HeadInfo:
-    return parse_header(path, metadata, HeadInfo, _READERS, written_by="fcer distill", absent=_ABSENT)
-
-
-_READERS = {
-    "features": integer,
-    "hidden": several(integer),
-    "logit": truth,
-    "loss": text,
-    "target": text,
-    "frozen": truth,
-    "anchor_px": number,
-    "val_auroc": number,
-    "epoch": integer,
-    "backbone": text,
-    "teachers": several(text),
-    "dataset_fingerprint": text,
-    "code_version": text,
-    "key": text,
-    "val_auroc_low": optional(number),
-    "val_auroc_high": optional(number),
-    "val_fires": optional(integer),
-    "val_years": several(integer),
-}
-
-_ABSENT: dict[str, object] = {"val_auroc_low": None, "val_auroc_high": None, "val_fires": None, "val_years": []}
-"""Heads in a registry are older than the version that looks at them."""
+        return parse_header(head_file(folder), file.metadata(), HeadInfo, written_by="fcer distill")

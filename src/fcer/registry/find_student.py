@@ -8,11 +8,12 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import mlflow
-import yaml
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 
+from fcer.config.bounded import read_yaml
 from fcer.errors import ConfigError
+from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import backbone_file, head_file, read_head_info
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
 from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
@@ -20,6 +21,9 @@ from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
 __all__ = ["CHAMPION_URI", "FoundStudent", "find_student", "has_champion"]
 
 CHAMPION_URI = f"models:/{REGISTERED}@{CHAMPION}"
+
+CALIBRATION_TAG = "fcer.calibration"
+"""Of a version: the calibration that counts, as JSON with its checksum; none: the one that was logged with it."""
 
 _NAMED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@]+)|/(?P<version>\d+))")
 _RUN = re.compile(r"(?:runs:/)?(?P<run>[0-9a-f]{32})(?:/(?P<path>.+))?")
@@ -67,6 +71,8 @@ def find_student(model: str, into: Path) -> FoundStudent:
         raise failed(error) from error
     known = {"name": registered.name, "version": str(registered.version), "run_id": str(registered.run_id or "")}
     folder = _downloaded(f"models:/{registered.name}/{registered.version}", into)
+    if newer := registered.tags.get(CALIBRATION_TAG):
+        calibration_file(folder).write_text(newer, encoding="utf-8")  # checked, as any, when it is read
     return _described(folder, {"uri": model, **known})
 
 
@@ -101,15 +107,18 @@ def _downloaded(uri: str, into: Path) -> Path:
     folder.mkdir()
     for target in (backbone_file(folder), head_file(folder)):
         _fetch(uri, f"{inside}/{target.name}", into).rename(target)
+    inside_it = {PurePosixPath(file.path).name for file in mlflow.artifacts.list_artifacts(f"{uri}/{inside}") or ()}
+    if (calibration := calibration_file(folder)).name in inside_it:
+        _fetch(uri, f"{inside}/{calibration.name}", into).rename(calibration)
     return folder
 
 
 def _student_path(uri: str, mlmodel: Path) -> PurePosixPath:
     """Where in the model the student's folder lies."""
     try:
-        said = yaml.safe_load(mlmodel.read_text(encoding="utf-8"))
+        said = read_yaml(mlmodel)
         path = PurePosixPath(said["flavors"]["python_function"]["artifacts"]["student"]["path"])
-    except (KeyError, TypeError, UnicodeDecodeError, yaml.YAMLError):
+    except (ConfigError, KeyError, TypeError):
         raise ConfigError(f"model: {uri} is no student of fcer; give {_FORMS}") from None
     if path.is_absolute() or ".." in path.parts:
         raise ConfigError(f"model: {uri} says that its weights lie outside of it, at {path}; register it again")

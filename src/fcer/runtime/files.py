@@ -1,15 +1,33 @@
 """Files that are either whole or not there: nothing half-written is ever read."""
 
+import hashlib
 import os
 import re
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["atomic_path", "scratch_folder"]
+from fcer.runtime.processes import Process, this_process
+
+__all__ = ["atomic_path", "could_hold", "scratch_folder"]
+
+
+_MOST_EXPANSION = 1100
+"""Bytes that one byte can stand for: deflate reaches 1032, and nothing that we read packs tighter."""
+_SMALL = 1 << 20
+_SILENCE = 7 * 24 * 3600.0
+"""Seconds after which an unfinished file of a process that cannot be asked counts as left behind."""
+
+
+def could_hold(stored: int, declared: int) -> bool:
+    """Whether so many bytes in a file can stand for so many in memory: work is bounded by the bytes there are.
+
+    >>> could_hold(stored=5_000_000, declared=5_000_000_000), could_hold(stored=3_000, declared=8_000_000_000)
+    (True, False)
+    """
+    return declared <= _SMALL + _MOST_EXPANSION * stored
 
 
 @contextmanager
@@ -21,8 +39,10 @@ def atomic_path(path: Path) -> Iterator[Path]:
     suffixes still work.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    handle, name = tempfile.mkstemp(prefix=f"{_mark(path)}{os.getpid()}-", suffix=path.suffix, dir=path.parent)
+    mark = f".{path.stem}.partial-"
+    for left in _left_behind(path.parent, mark, path.suffix):
+        left.unlink(missing_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f"{mark}{_writer()}-", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     partial = Path(name)
     try:
@@ -40,36 +60,37 @@ def atomic_path(path: Path) -> Iterator[Path]:
 def scratch_folder(parent: Path, name: str) -> Iterator[Path]:
     """A hidden folder in `parent` that is gone after the block; what killed processes left of such is removed first."""
     parent.mkdir(parents=True, exist_ok=True)
-    mark = f".{name}-{socket.gethostname()}-"
-    for left in parent.glob(f"{mark}*"):
-        writer = left.name.removeprefix(mark).partition("-")[0]
-        if writer.isdecimal() and not _alive(int(writer)):
-            shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=f"{mark}{os.getpid()}-", dir=parent) as folder:
+    mark = f".{name}.scratch-"
+    for left in _left_behind(parent, mark, ""):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{mark}{_writer()}-", dir=parent) as folder:
         yield Path(folder)
 
 
-def _mark(path: Path) -> str:
-    return f".{path.stem}.partial-{socket.gethostname()}-"
+def _writer() -> str:
+    """This process in a file's name: where its number counts (hashed), its number, and its start in seconds."""
+    here = this_process()
+    return f"{_place(here)}-{here.pid}-{here.started:.0f}"
 
 
-def _sweep(path: Path) -> None:
-    """Remove what killed processes of this machine left of `path`; others may still be writing theirs."""
-    name = re.compile(re.escape(_mark(path)) + r"(\d+)-\w+" + re.escape(path.suffix))
-    for left in path.parent.iterdir():
-        writer = name.fullmatch(left.name)
-        if writer and not _alive(int(writer[1])):
-            left.unlink(missing_ok=True)
+def _place(process: Process) -> str:
+    return hashlib.sha256(f"{process.host} {process.numbering}".encode()).hexdigest()[:12]
 
 
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True  # somebody else's process is a process too
-    return True
+def _left_behind(folder: Path, mark: str, suffix: str) -> Iterator[Path]:
+    """What dead writers left; whatever may still be written, here or in another container or machine, stays."""
+    here = this_process()
+    pattern = re.compile(re.escape(mark) + r"(?:([0-9a-f]{12})-(\d+)-(\d+)-)?\S+" + re.escape(suffix))
+    for left in folder.iterdir():
+        found = pattern.fullmatch(left.name)
+        if not found:
+            continue
+        place, pid, started = found.groups()
+        elsewhere = Process("", 0, 0.0)  # only its silence tells
+        writer = here._replace(pid=int(pid), started=float(started)) if place == _place(here) else elsewhere
+        with suppress(FileNotFoundError):
+            if not writer.may_live(left.stat().st_mtime, _SILENCE):
+                yield left
 
 
 def _sync(path: Path) -> None:

@@ -6,7 +6,6 @@ Nothing is unpickled, and nothing is allocated on the word of a header.
 import base64
 import io
 import math
-import tokenize
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,9 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from fcer.errors import InputError
+from fcer.runtime.npy_header import read_npy_header
 
 __all__ = ["from_text", "to_text"]
-
-_LONGEST_HEADER = 1000
-"""Bytes. A header of plain numbers has 118; Python's parser is not to meet anything long."""
 
 
 def to_text(array: NDArray[Any]) -> str:
@@ -37,7 +34,10 @@ def from_text(text: str, name: str) -> NDArray[Any]:
             f"{name}: this is not base64, or it was cut short; encode the whole .npy file, without line breaks"
         ) from None
     file = io.BytesIO(data)
-    shape, fortran_order, dtype = _read_header(file, name)
+    try:
+        shape, fortran_order, dtype = read_npy_header(file)
+    except ValueError:
+        raise InputError(f"{name}: this is not a .npy file of numbers; write one with numpy.save") from None
     if dtype.kind not in "fiu":
         raise InputError(f"{name}: the .npy file holds {dtype}, not numbers; save float32 or float16")
     promised, found = math.prod(shape) * dtype.itemsize, len(data) - file.tell()
@@ -51,12 +51,3 @@ def from_text(text: str, name: str) -> NDArray[Any]:
         return values.reshape(shape, order="F" if fortran_order else "C")
     except (ValueError, TypeError):  # of nothing, in numbers or dimensions that no array has
         raise InputError(f"{name}: the .npy file's shape {str(shape)[:60]} is none of an array; send days") from None
-
-
-def _read_header(file: io.BytesIO, name: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    readers = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    try:
-        shape, fortran_order, dtype = readers[npy.read_magic(file)](file, max_header_size=_LONGEST_HEADER)
-    except (ValueError, TypeError, KeyError, SyntaxError, tokenize.TokenError):
-        raise InputError(f"{name}: this is not a .npy file of numbers; write one with numpy.save") from None
-    return shape, fortran_order, dtype

@@ -11,13 +11,13 @@ from optuna.trial import FrozenTrial, TrialState
 from fcer.runtime.processes import Process
 from fcer.search.liveness import WORKER, Watch
 from fcer.search.space import Space
-from fcer.search.storage import Place, locked
+from fcer.search.storage import TrialStore, locked
 from fcer.search.study import MOST_RETRIES, PAPER, RETRIES, RETRY_OF, counts
 
 __all__ = ["TrialQueue", "study_size"]
 
 _GIVEN, _POINT = "given", "point"
-"""What a trial was told to try, and its place on the grid."""
+"""What a trial was told to try, and its store on the grid."""
 _POLL = 0.5
 """Seconds between looks at what other processes do."""
 
@@ -30,9 +30,11 @@ def study_size(space: Space, trials: int, *, grid: bool) -> int:
 class TrialQueue:
     """A study's trials as one process sees them."""
 
-    def __init__(self, study: optuna.Study, place: Place, space: Space, trials: int, *, grid: bool = False) -> None:
+    def __init__(
+        self, study: optuna.Study, store: TrialStore, space: Space, trials: int, *, grid: bool = False
+    ) -> None:
         self._study = study
-        self._place = place
+        self._store = store
         self._space = space
         self._size = study_size(space, trials, grid=grid)
         self._grid = grid
@@ -44,7 +46,7 @@ class TrialQueue:
         Where all are taken it waits for the others: one of them may be killed, and its trial is to be done again.
         """
         while True:
-            with locked(self._place, "claim", self._study.study_name):
+            with locked(self._store, "claim", self._study.study_name):
                 trials = self._alive_trials()
                 taken = [trial for trial in trials if trial.state is not TrialState.WAITING]
                 if len(taken) < self._size:
@@ -58,7 +60,7 @@ class TrialQueue:
 
     def requeue_dead(self) -> None:
         """Fail the trials whose process was killed, and queue them again."""
-        with locked(self._place, "claim", self._study.study_name):
+        with locked(self._store, "claim", self._study.study_name):
             self._alive_trials()
 
     def _alive_trials(self) -> list[FrozenTrial]:

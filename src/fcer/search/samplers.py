@@ -1,28 +1,17 @@
-"""Samplers and pruners by name."""
+"""Samplers and pruners by name. CMA-ES is not among them: Optuna unpickles its state from the storage."""
 
-import importlib.util
 import warnings
 
 import numpy as np
 import optuna
 from optuna.exceptions import ExperimentalWarning
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
-from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
 
-from fcer.errors import ConfigError
-
-__all__ = ["REPORT_EVERY", "check_sampler", "draw_sampler_seed", "make_pruner", "make_sampler"]
+__all__ = ["REPORT_EVERY", "draw_sampler_seed", "make_pruner", "make_sampler"]
 
 REPORT_EVERY = 5
 """Epochs between two looks of the pruner: each costs a write to the storage, and an epoch takes milliseconds."""
-
-
-def check_sampler(name: str, *, objectives: int) -> None:
-    """Refuse a sampler that cannot be used here."""
-    if name == "cmaes" and objectives > 1:
-        raise ConfigError("sampler: cmaes knows one objective only; choose tpe, or --objective auroc")
-    if name == "cmaes" and importlib.util.find_spec("cmaes") is None:
-        raise ConfigError("sampler: cmaes needs the package cmaes; install it with pip install cmaes")
 
 
 def draw_sampler_seed(seed: int, session: int, worker: int) -> int:
@@ -39,8 +28,6 @@ def make_sampler(name: str, seed: int) -> BaseSampler:
             return TPESampler(seed=seed, group=True, multivariate=True)
     if name == "gp":
         return GPSampler(seed=seed, warn_independent_sampling=False)
-    if name == "cmaes":
-        return CmaEsSampler(seed=seed, warn_independent_sampling=False)
     return RandomSampler(seed=seed)
 
 

@@ -14,12 +14,12 @@ from fcer.core.disagreement import normalized_std
 from fcer.core.ranking import auprc, auroc, rank_counts
 from fcer.core.regions import fire_region
 from fcer.errors import FcerError
-from fcer.training.anchor_region import gather_region
-from fcer.training.cached import CachedSplit
+from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
+from fcer.training.feature_shards import CachedSplit
 from fcer.training.head import FittedHead, HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
-from fcer.training.progress import EpochRecord
+from fcer.training.validation_region import gather_region
 
 __all__ = ["HeadTrials", "Scores"]
 

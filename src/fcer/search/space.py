@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Any
 
 import optuna
-import yaml
 
-from fcer.config.resolve import nearest, yaml_loader
+from fcer.config.bounded import read_yaml
+from fcer.config.resolve import nearest
 from fcer.config.settings import Config, fields
 from fcer.errors import ConfigError
 from fcer.search.dimension import LAYERS, WIDTH, Dimension, Value, read_dimension, stored
@@ -18,6 +18,7 @@ from fcer.search.dimension import LAYERS, WIDTH, Dimension, Value, read_dimensio
 __all__ = ["DEFAULT", "Space", "read_space"]
 
 _PREFIX = "head_"
+_EXAMPLE = "name a space such as experiments/search_head.yaml"
 
 DEFAULT: Mapping[str, Any] = MappingProxyType(
     {
@@ -91,7 +92,7 @@ class Space:
 
 def read_space(file: Path | None) -> Space:
     """The space of a YAML file, or the default one; anything wrong in it is a ConfigError."""
-    content, origin = (DEFAULT, "the default space") if file is None else (_read_yaml(file), str(file))
+    content, origin = (DEFAULT, "the default space") if file is None else (read_yaml(file, _EXAMPLE), str(file))
     if not content:
         raise ConfigError(f"{origin}: names nothing to search; see experiments/search_head.yaml")
     dimensions: dict[str, Dimension] = {}
@@ -107,20 +108,6 @@ def read_space(file: Path | None) -> Space:
                 "add it"
             )
     return space
-
-
-def _read_yaml(file: Path) -> dict[str, Any]:
-    try:
-        content = yaml.load(file.read_text(encoding="utf-8"), yaml_loader())
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: no such file; name a space such as experiments/search_head.yaml") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read ({error})") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: not valid YAML ({' '.join(str(error).split())})") from None
-    if content is not None and not isinstance(content, dict):
-        raise ConfigError(f"{file}: should hold `head_lr: {{float: [low, high]}}` and other such lines")
-    return content or {}
 
 
 def _check_name(name: Any, origin: str) -> None:

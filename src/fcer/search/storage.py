@@ -1,22 +1,21 @@
 """Where a study's trials are kept, by URL, and a lock that all processes of a study share, wherever they run."""
 
-import fcntl
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
 import optuna
 import sqlalchemy
+from filelock import FileLock
 from optuna.storages import BaseStorage, RDBStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock, JournalStorage
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from fcer.errors import ConfigError, FcerError
 
-__all__ = ["Place", "locked", "open_storage", "parse_place"]
+__all__ = ["TrialStore", "locked", "open_storage", "parse_store"]
 
 _SQLITE, _JOURNAL, _POSTGRESQL = "sqlite:///", "journal:", "postgresql"
 _MLFLOW_TABLES = {"experiments", "runs"}
@@ -25,7 +24,7 @@ _LONGEST_WAIT = 60
 
 
 @dataclass(frozen=True)
-class Place:
+class TrialStore:
     """A storage by its address; nothing is open yet."""
 
     url: str = field(repr=False)
@@ -41,12 +40,12 @@ class Place:
         return self.url.startswith(_JOURNAL)
 
 
-def parse_place(url: str | None, default: Path) -> Place:
-    """The place that `--storage` names; none: SQLite in the file `default`."""
+def parse_store(url: str | None, default: Path) -> TrialStore:
+    """The store that `--storage` names; none: SQLite in the file `default`."""
     url = f"{_SQLITE}{default}" if url is None else url
     for scheme in (_SQLITE, _JOURNAL):
         if url.startswith(scheme) and len(url) > len(scheme):
-            return Place(url, url, Path(url.removeprefix(scheme)))
+            return TrialStore(url, url, Path(url.removeprefix(scheme)))
     try:
         address = sqlalchemy.make_url(url)
     except ArgumentError:
@@ -58,30 +57,30 @@ def parse_place(url: str | None, default: Path) -> Place:
     if address.drivername == _POSTGRESQL:
         # Which driver that means changes with SQLAlchemy's version; ours is the extra `postgres`
         address = address.set(drivername=f"{_POSTGRESQL}+psycopg2")
-    return Place(address.render_as_string(hide_password=False), hidden.render_as_string(), None)
+    return TrialStore(address.render_as_string(hide_password=False), hidden.render_as_string(), None)
 
 
-def open_storage(place: Place) -> BaseStorage:
+def open_storage(store: TrialStore) -> BaseStorage:
     """Open the storage, and make it where it is not there yet."""
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        if place.file is not None:
-            place.file.parent.mkdir(parents=True, exist_ok=True)
+        if store.file is not None:
+            store.file.parent.mkdir(parents=True, exist_ok=True)
         # Processes that make the same tables at the same time would fail
-        with locked(place, "open"):
-            return _open_journal(place) if place.is_journal else _open_database(place)
+        with locked(store, "open"):
+            return _open_journal(store) if store.is_journal else _open_database(store)
     except ModuleNotFoundError as error:
         raise ConfigError(
-            f"storage: {place.shown} needs {error.name}; install it with pip install 'fcer[postgres]'"
+            f"storage: {store.shown} needs {error.name}; install it with pip install 'fcer[postgres]'"
         ) from error
     except (SQLAlchemyError, OSError, ValueError, KeyError) as error:
         first = " ".join(str(error).splitlines()[:1])
-        remedy = "start its server, or name another --storage" if place.file is None else "name another --storage"
-        raise FcerError(f"storage: {place.shown} cannot be opened ({first}); {remedy}") from error
+        remedy = "start its server, or name another --storage" if store.file is None else "name another --storage"
+        raise FcerError(f"storage: {store.shown} cannot be opened ({first}); {remedy}") from error
 
 
-def _open_journal(place: Place) -> BaseStorage:
-    file = str(place.file)
+def _open_journal(store: TrialStore) -> BaseStorage:
+    file = str(store.file)
     with Path(file).open("ab+") as existing:
         existing.seek(0)
         if existing.read(1) not in (b"", b"{"):
@@ -89,23 +88,22 @@ def _open_journal(place: Place) -> BaseStorage:
     return JournalStorage(JournalFileBackend(file, lock_obj=_KernelLock(file)))
 
 
-def _open_database(place: Place) -> BaseStorage:
-    engine = sqlalchemy.create_engine(place.url, poolclass=sqlalchemy.NullPool)
+def _open_database(store: TrialStore) -> BaseStorage:
+    engine = sqlalchemy.create_engine(store.url, poolclass=sqlalchemy.NullPool)
     if set(sqlalchemy.inspect(engine).get_table_names()) >= _MLFLOW_TABLES:
-        raise ConfigError(f"storage: {place.shown} is MLflow's own database; name another for the study")
-    waiting = {"connect_args": {"timeout": _LONGEST_WAIT}} if place.file else {"pool_pre_ping": True}
-    return RDBStorage(place.url, engine_kwargs=waiting)
+        raise ConfigError(f"storage: {store.shown} is MLflow's own database; name another for the study")
+    waiting = {"connect_args": {"timeout": _LONGEST_WAIT}} if store.file else {"pool_pre_ping": True}
+    return RDBStorage(store.url, engine_kwargs=waiting)
 
 
 @contextmanager
-def locked(place: Place, purpose: str, study: str = "") -> Iterator[None]:
+def locked(store: TrialStore, purpose: str, study: str = "") -> Iterator[None]:
     """Let one process at a time do this; a process that is killed lets go. On a server each study has its own lock."""
-    if place.file is not None:
-        with Path(f"{place.file}.{purpose}.lock").open("a") as file:
-            _lock(file)
+    if store.file is not None:
+        with FileLock(f"{store.file}.{purpose}.lock"):
             yield
         return
-    engine = sqlalchemy.create_engine(place.url, poolclass=sqlalchemy.NullPool)
+    engine = sqlalchemy.create_engine(store.url, poolclass=sqlalchemy.NullPool)
     key = int.from_bytes(hashlib.sha256(f"fcer {purpose} {study}".encode()).digest()[:8], "big", signed=True)
     with engine.begin() as connection:
         connection.execute(sqlalchemy.text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
@@ -117,21 +115,13 @@ class _KernelLock(JournalFileOpenLock):
 
     def __init__(self, file: str) -> None:
         super().__init__(file)
-        self._path = Path(f"{file}.lock")
-        self._held: IO[str] | None = None
+        self._lock = FileLock(f"{file}.lock")
 
     def acquire(self) -> bool:
         """Wait for the lock."""
-        file = self._path.open("a")
-        _lock(file)
-        self._held = file  # known to its holder alone: another thread may be waiting for its own
+        self._lock.acquire()
         return True
 
     def release(self) -> None:
         """Let go."""
-        if self._held is not None:
-            self._held.close()
-
-
-def _lock(file: IO[str]) -> None:
-    fcntl.flock(file, fcntl.LOCK_EX)
+        self._lock.release()

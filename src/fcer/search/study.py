@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import optuna
 from optuna.storages import BaseStorage
-from optuna.study import Study, StudyDirection
+from optuna.study import Study as OptunaStudy
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from fcer.errors import ConfigError
-from fcer.search.storage import Place, locked
+from fcer.search.storage import TrialStore, locked
 
 __all__ = [
     "FAILURE",
@@ -23,8 +24,8 @@ __all__ = [
     "RETRIES",
     "RETRY_OF",
     "SCORES",
+    "OptunaStudy",
     "Progress",
-    "Study",
     "agree",
     "begin_session",
     "best_trial",
@@ -42,7 +43,7 @@ OBJECTIVES: Mapping[str, tuple[str, ...]] = {
 """Scores that are maximised; what each is stands at `Scores`."""
 
 PAPER, FAILURE, SCORES, RETRIES, RETRY_OF = "paper", "failure", "scores", "retries", "retry_of"
-"""What trials tell of themselves: the paper's setting, why it failed, its scores, whose place it took."""
+"""What trials tell of themselves: the paper's setting, why it failed, its scores, whose store it took."""
 
 MOST_RETRIES = 3
 
@@ -70,36 +71,36 @@ class Progress(NamedTuple):
         return self.complete + self.pruned + self.failed
 
 
-def open_study(storage: BaseStorage, place: Place, name: str, *, objective: str, space: str) -> Study:
+def open_study(storage: BaseStorage, store: TrialStore, name: str, *, objective: str, space: str) -> OptunaStudy:
     """The study of this name, begun now if it is not there yet; one that asks for something else is refused."""
     directions = [StudyDirection.MAXIMIZE] * len(OBJECTIVES[objective])
-    with locked(place, "claim", name):
+    with locked(store, "claim", name):
         study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
         if study.get_trials(deepcopy=False) and f"{_IDENTITY}space" not in study.user_attrs:
-            raise ConfigError(f"study: `{name}` in {place.shown} is not of fcer search; name another --study")
-        _agree(study, place, {"objective": objective, "space": space})
+            raise ConfigError(f"study: `{name}` in {store.shown} is not of fcer search; name another --study")
+        _agree(study, store, {"objective": objective, "space": space})
     return study
 
 
-def agree(study: Study, place: Place, identity: Mapping[str, Any]) -> None:
+def agree(study: OptunaStudy, store: TrialStore, identity: Mapping[str, Any]) -> None:
     """Make sure that this process works on the same as all others of the study; the first one settles it."""
-    with locked(place, "claim", study.study_name):
-        _agree(study, place, identity)
+    with locked(store, "claim", study.study_name):
+        _agree(study, store, identity)
 
 
-def _agree(study: Study, place: Place, identity: Mapping[str, Any]) -> None:
+def _agree(study: OptunaStudy, store: TrialStore, identity: Mapping[str, Any]) -> None:
     known = study.user_attrs
     for key, value in identity.items():
         settled = known.get(_IDENTITY + key)
         if settled is None:
             study.set_user_attr(_IDENTITY + key, value)
         elif settled != value:
-            raise ConfigError(f"study: `{study.study_name}` in {place.shown} {_WHAT[key]}; name another --study")
+            raise ConfigError(f"study: `{study.study_name}` in {store.shown} {_WHAT[key]}; name another --study")
 
 
-def begin_session(study: Study, place: Place) -> int:
+def begin_session(study: OptunaStudy, store: TrialStore) -> int:
     """Count the commands that have worked on the study: each has random numbers of its own."""
-    with locked(place, "claim", study.study_name):
+    with locked(store, "claim", study.study_name):
         session = int(study.user_attrs.get("sessions", 0))
         study.set_user_attr("sessions", session + 1)
     return session

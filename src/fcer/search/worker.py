@@ -22,11 +22,11 @@ from fcer.search.queue import TrialQueue
 from fcer.search.samplers import REPORT_EVERY, draw_sampler_seed, make_pruner, make_sampler
 from fcer.search.scores import HeadTrials, Scores
 from fcer.search.space import Space
-from fcer.search.storage import Place, open_storage
+from fcer.search.storage import TrialStore, open_storage
 from fcer.search.study import FAILURE, OBJECTIVES, PAPER, RETRY_OF, SCORES
+from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import open_cache
 from fcer.training.head_settings import HeadSettings
-from fcer.training.progress import EpochRecord
 
 __all__ = ["Begun", "Ended", "Job", "work"]
 
@@ -35,7 +35,7 @@ __all__ = ["Begun", "Ended", "Job", "work"]
 class Job:
     """What the workers of one command are told."""
 
-    place: Place
+    store: TrialStore
     study: str
     space: Space
     trials: int
@@ -82,11 +82,11 @@ def work(job: Job, index: int, channel: Connection) -> None:
     seed = draw_sampler_seed(job.seed, job.session, index)
     study = optuna.load_study(
         study_name=job.study,
-        storage=open_storage(job.place),
+        storage=open_storage(job.store),
         sampler=make_sampler(job.sampler, seed),
         pruner=make_pruner(job.pruner),
     )
-    queue = TrialQueue(study, job.place, job.space, job.trials, grid=job.sampler == "grid")
+    queue = TrialQueue(study, job.store, job.space, job.trials, grid=job.sampler == "grid")
     trials, me = HeadTrials(open_cache(job.cache), job.anchor_px), this_process()
     while trial := queue.claim(me):
         with beating(trial):
@@ -94,7 +94,9 @@ def work(job: Job, index: int, channel: Connection) -> None:
             settings = job.space.settings(params)
             attributes = trial.user_attrs
             channel.send(Begun(trial.number, settings, PAPER in attributes, attributes.get(RETRY_OF)))
-            head = replace(HeadSettings(**job.head), **{k.removeprefix("head_"): v for k, v in settings.items()})
+            # the paper's setting is the paper's in what is not searched too
+            base = HeadSettings(seed=job.head["seed"]) if PAPER in attributes else HeadSettings(**job.head)
+            head = replace(base, **{k.removeprefix("head_"): v for k, v in settings.items()})
             ended = run_trial(trial, trials, head, OBJECTIVES[job.objective])
         channel.send(ended)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 from mlflow.utils.validation import MAX_TAG_VAL_LENGTH
@@ -23,6 +23,9 @@ from fcer.tracking.replay import end_killed_runs
 from fcer.tracking.sender import RefusedError, UnreachableError, file_state
 from fcer.tracking.server import EXPERIMENT, prepare_client, tracking_uri
 from fcer.tracking.system_metrics import system_metrics
+
+if TYPE_CHECKING:
+    from fcer.evaluation.results import Results
 
 __all__ = ["TrackedRun", "tracked_run"]
 
@@ -92,6 +95,12 @@ class TrackedRun:
         """Log the student in `folder` as a model, with the metrics that speak for it."""
         self._add("model", {"folder": str(folder.resolve()), "metrics": {k: float(v) for k, v in metrics.items()}})
 
+    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
+        """Log an evaluation, whose files lie in `folder`."""
+        from fcer.tracking.evaluation_runs import log_results  # it has runs of its own below this one
+
+        log_results(self, results, folder, passes=passes)
+
     @contextmanager
     def child(self, name: str, settings: Mapping[str, Any]) -> Iterator["TrackedRun"]:
         """A run nested below this one, which ends with the block; it shares this one's journal."""
@@ -116,18 +125,20 @@ def tracked_run(
     config: str = "",
     parent: TrackedRun | None = None,
     work: Path = Path("work"),
+    attach: str | None = None,
 ) -> Iterator[TrackedRun]:
     """A command's run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
     All that is logged is first written to a journal below `work`. The run keeps the whole `config` and the
-    environment, and watches the machine. With a `parent`, it is that run's `child` instead.
+    environment, and watches the machine. With a `parent`, it is that run's `child` instead. With `attach`, the id of an
+    earlier run, that one goes on, unless `mlflow run` has started one.
     """
     if parent is not None:
         with parent.child(name, settings) as run:
             yield run
         return
     prepare_client()
-    run = _first_run(name, work / "runs")
+    run = _first_run(name, work / "runs", attach)
     with _sent(run._log), _ended(run):
         end_killed_runs(work / "runs")
         _describe(run, name, settings)
@@ -148,9 +159,9 @@ def _start(name: str, *, attach: str | None = None, parent: str | None = None) -
     }
 
 
-def _first_run(name: str, runs: Path) -> TrackedRun:
+def _first_run(name: str, runs: Path, attach: str | None) -> TrackedRun:
     """The command's own run. If it cannot be started the command ends here: nothing is computed yet."""
-    attach = os.environ.pop("MLFLOW_RUN_ID", None)
+    attach = os.environ.pop("MLFLOW_RUN_ID", None) or attach
     journal = Journal.create(runs, name, tracking_uri())
     try:
         log = LiveLog(journal)

@@ -4,36 +4,36 @@ The folder is named by everything that decides the student. One that is there is
 killed is finished, and ends with the weights that it would have had.
 """
 
-import hashlib
 import json
-from collections.abc import Callable
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fcer import __version__
 from fcer.core.arrays import IntArray
 from fcer.core.regions import radius_in_pixels
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.samples import Samples
-from fcer.models.backbones import Backbone
-from fcer.models.checkpoints import CheckpointInfo
-from fcer.models.student import UncertaintyHead
+from fcer.errors import FcerWarning
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
-from fcer.training.anchor_region import FireInterval, auroc_interval, gather_region, mean_asd
+from fcer.runtime.steps import Step
+from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
+from fcer.training.feature_methods import fit_feature_methods
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
-from fcer.training.joint import fit_jointly
-from fcer.training.progress import EpochRecord, best_epoch
+from fcer.training.joint import FittedStudent, fit_jointly
 from fcer.training.settings import MemberSettings
+from fcer.training.validation_region import auroc_interval, gather_region, mean_asd
+from fcer.uncertainty.feature_fits import save_fits
 
 __all__ = ["Distilled", "distil", "settle_anchor"]
 
-OnEpoch = Callable[[EpochRecord], None]
-
-_SCHEMA = 2
+_SCHEMA = 3
 """Part of every key: raise it when the same inputs would give other weights, or a header that says other things."""
 
 
@@ -57,55 +57,80 @@ def distil(
     cache: Path,
     students: Path,
     joint: MemberSettings | None = None,
+    threshold: float = FIRE_THRESHOLD,
     on_epoch: OnEpoch | None = None,
 ) -> Distilled:
     """The student of `teaching`, fitted where it is not there yet.
 
-    Args:
-        teaching: who teaches whom, on which data.
-        settings: how the head is fitted.
-        anchor: radius of the region that chooses the epoch, in px or metres; `auto`: the ensemble's mean ASD.
-        cache: folder of feature caches.
-        students: folder of students.
-        joint: train the backbone along, in this way; none: it stays as it is.
-        on_epoch: called with each epoch's record while it is fitted.
+    Parameters
+    ----------
+    teaching
+        Who teaches whom, on which data.
+    settings
+        How the head is fitted.
+    anchor
+        Radius of the region that chooses the epoch, in px or metres; `auto`: the ensemble's mean ASD.
+    cache
+        Folder of feature caches.
+    students
+        Folder of students.
+    joint
+        Train the backbone along, in this way; none: it stays as it is.
+    threshold
+        Probability above which a pixel counts as predicted fire where the backbone's errors are looked for.
+    on_epoch
+        Called with each epoch's record while it is fitted.
     """
     # A student that is there needs no cache, unless its anchor has to be measured on one
     cached = cache_features(teaching, cache) if anchor == "auto" else None
-    anchor_px = settle_anchor(anchor, cached)
-    key = _key(teaching, settings, anchor_px, joint)
-    years = "-".join(map(str, teaching.backbone.fold.test))
+    anchor_px = settle_anchor(anchor, cached, threshold)
+    key = _key(teaching, settings, anchor_px, joint, threshold)
+    years = "-".join(map(str, teaching.backbone.fold.test)) or "all"
     folder = students / f"{teaching.backbone.backbone.spec.arch}-{years}-{key[:12]}"
+    planned = settings.epochs if joint is None else joint.epochs
     if head_file(folder).exists():
-        return Distilled(folder, read_head_info(folder), read_history(folder), fitted=False)
+        info = read_head_info(folder)
+        _warn_if_still_rising(info, planned)
+        return Distilled(folder, info, read_history(folder), fitted=False)
 
     cached = cached or cache_features(teaching, cache)
     resume = (folder / "fit.resume", key)
-    region = gather_region(cached.validation, anchor_px)
+    region = gather_region(cached.validation, anchor_px, threshold)
     if joint is None:
         task = HeadTask.of(cached.training, cached.validation, region, settings.target)
-        fitted = fit_head(task, settings, resume=resume, on_epoch=on_epoch)
-        head, records = fitted.head, fitted.records
-        near_fire = region.ranked(head)
-        backbone, backbone_info = teaching.backbone.original()
+        head, records, kept = fit_head(task, settings, resume=resume, on_epoch=on_epoch)
+        fitted = FittedStudent(*teaching.backbone.original(), head, records, kept, region.ranked(head))
+        save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone))
     else:
-        backbone, backbone_info, head, records, near_fire = fit_jointly(
-            teaching, cached, settings, joint, anchor_px, resume=resume, on_epoch=on_epoch
+        fitted = fit_jointly(
+            teaching, cached, settings, joint, anchor_px, resume=resume, on_epoch=on_epoch, threshold=threshold
         )
-    interval = auroc_interval(near_fire, _fire_of_samples(teaching.validation()), settings.seed)
-    info = _info(teaching, settings, head, records, interval, anchor_px, key, frozen=joint is None)
-    _write(folder, backbone, backbone_info, head, info, records)
+    chosen = {"frozen": joint is None, "anchor_px": anchor_px, "threshold": threshold, "key": key}
+    _write(folder, fitted, _info(teaching, settings, fitted, **chosen))
     resume[0].unlink(missing_ok=True)
-    return Distilled(folder, read_head_info(folder), records, fitted=True)
+    info = read_head_info(folder)
+    _warn_if_still_rising(info, planned)
+    return Distilled(folder, info, fitted.records, fitted=True)
 
 
-def settle_anchor(anchor: float | str, cached: FeatureCache | None) -> float:
+def settle_anchor(anchor: float | str, cached: FeatureCache | None, threshold: float = FIRE_THRESHOLD) -> float:
     """The anchor in px; `auto` is the ensemble's mean ASD on the validation years, which takes a cache to tell."""
     if anchor != "auto":
         return radius_in_pixels(anchor)
     if cached is None:
         raise ValueError("auto takes a cache")
-    return mean_asd(cached.validation)
+    return mean_asd(cached.validation, threshold)
+
+
+def _warn_if_still_rising(info: HeadInfo, planned: int) -> None:
+    if still_rising(info.epoch, planned):
+        which = "head" if info.frozen else "member"
+        warnings.warn(
+            f"student: its best epoch is {info.epoch} of {planned}, so that it was still getting better when fitting "
+            f"ended; give more --{which}-epochs, or a higher --{which}-lr",
+            FcerWarning,
+            3,
+        )
 
 
 def read_history(folder: Path) -> list[EpochRecord]:
@@ -113,15 +138,17 @@ def read_history(folder: Path) -> list[EpochRecord]:
     return [EpochRecord(**record) for record in json.loads((folder / "history.json").read_text())]
 
 
-def _key(teaching: Teaching, settings: HeadSettings, anchor_px: float, joint: MemberSettings | None) -> str:
+def _key(
+    teaching: Teaching, settings: HeadSettings, anchor_px: float, joint: MemberSettings | None, threshold: float
+) -> str:
     decided_by = {
-        "schema": _SCHEMA,
         "cache": cache_key(teaching),
         "head": asdict(settings),
         "anchor_px": anchor_px,
         "joint": None if joint is None else joint.deciding(),
+        "threshold": threshold,
     }
-    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+    return Step(_SCHEMA, decided_by).key
 
 
 def _fire_of_samples(samples: Samples) -> IntArray:
@@ -130,49 +157,33 @@ def _fire_of_samples(samples: Samples) -> IntArray:
     return np.array([place[samples.locate(k)[0]] for k in range(len(samples))])
 
 
-def _info(
-    teaching: Teaching,
-    settings: HeadSettings,
-    head: UncertaintyHead,
-    records: list[EpochRecord],
-    interval: FireInterval,
-    anchor_px: float,
-    key: str,
-    *,
-    frozen: bool,
-) -> HeadInfo:
-    fold, kept = teaching.backbone.fold, best_epoch(records)
+def _info(teaching: Teaching, settings: HeadSettings, fitted: FittedStudent, **chosen: Any) -> HeadInfo:
+    """What the header says; `chosen` are its fields that were decided beforehand."""
+    fold, spec = teaching.backbone.fold, fitted.head.spec
+    interval = auroc_interval(fitted.near_fire, _fire_of_samples(teaching.validation()), settings.seed)
     return HeadInfo(
-        features=head.spec.features,
-        hidden=head.spec.hidden,
-        logit=head.spec.logit,
+        features=spec.features,
+        hidden=spec.hidden,
+        logit=spec.logit,
         loss=settings.loss,
         target=settings.target,
-        frozen=frozen,
-        anchor_px=anchor_px,
-        val_auroc=records[kept - 1].score,
+        val_auroc=fitted.records[fitted.best_epoch - 1].score,
         val_auroc_low=interval.low,
         val_auroc_high=interval.high,
         val_fires=interval.fires,
         val_years=fold.validation,
-        epoch=kept,
+        epoch=fitted.best_epoch,
         backbone="",  # known once its file is written
         teachers=tuple(member.digest for member in teaching.teachers),
         dataset_fingerprint=teaching.dataset.fingerprint((*fold.train, *fold.validation)),
         code_version=__version__,
-        key=key,
+        **chosen,
     )
 
 
-def _write(
-    folder: Path,
-    backbone: Backbone,
-    backbone_info: CheckpointInfo,
-    head: UncertaintyHead,
-    info: HeadInfo,
-    records: list[EpochRecord],
-) -> None:
+def _write(folder: Path, fitted: FittedStudent, info: HeadInfo) -> None:
     """The history first: where the head is, all is there."""
+    rows = [{name: value for name, value in record._asdict().items() if value is not None} for record in fitted.records]
     with atomic_path(folder / "history.json") as partial:
-        partial.write_text(json.dumps([record._asdict() for record in records], indent=1) + "\n")
-    save_student(folder, backbone, backbone_info, head, info)
+        partial.write_text(json.dumps(rows, indent=1) + "\n")
+    save_student(folder, fitted.backbone, fitted.info, fitted.head, info)

@@ -10,10 +10,10 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from fcer.errors import ConfigError
+from fcer.models.device import choose_device
 from fcer.models.members import Member
 
-__all__ = ["World", "choose_device", "put_on"]
+__all__ = ["World", "put_on"]
 
 T = TypeVar("T")
 
@@ -80,22 +80,7 @@ class World:
         return shared
 
 
-def choose_device(name: str, world: World) -> torch.device:
-    """The device that `auto`, `cpu` or `cuda` means for this process."""
-    available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise ConfigError("device: cuda was asked for, but torch finds no GPU here; choose auto or cpu")
-    if name == "cpu" or not available:
-        return torch.device("cpu")
-    if world.local_rank >= torch.cuda.device_count():
-        raise ConfigError(
-            f"device: {world.local_rank + 1} processes or more for {torch.cuda.device_count()} GPUs; "
-            "start torchrun with --nproc-per-node of at most that"
-        )
-    return torch.device("cuda", world.local_rank)
-
-
 def put_on(members: Iterable[Member], device: str) -> None:
     """Let members predict where `device` means for this process, alone."""
     for member in members:
-        member.backbone.to(choose_device(device, World()))
+        member.backbone.to(choose_device(device))

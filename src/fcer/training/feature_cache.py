@@ -5,7 +5,6 @@ lies in a folder named by everything that decides its content. It is written sha
 whole, and a caching that was killed goes on with the next.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Sequence
@@ -28,14 +27,15 @@ from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.members import Member
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
+from fcer.runtime.steps import Step
 from fcer.training.batches import draw_seed
-from fcer.training.cached import CachedSplit
 from fcer.training.distributed import put_on
+from fcer.training.feature_shards import CachedSplit
 from fcer.training.threads import with_threads_of_here
 
 __all__ = ["FeatureCache", "Teaching", "cache_features", "cache_key", "cached_bytes", "open_cache"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Part of every key: raise it when the same inputs would be cached in another way."""
 
 SHARD = 32
@@ -111,7 +111,7 @@ class _Shard:
 
 def cache_key(teaching: Teaching) -> str:
     """SHA-256 in hex of everything that decides what is cached: same key, same content."""
-    return hashlib.sha256(json.dumps(_decided_by(teaching), sort_keys=True).encode()).hexdigest()
+    return Step(_SCHEMA, _decided_by(teaching)).key
 
 
 def cached_bytes(teaching: Teaching) -> int:
@@ -155,7 +155,6 @@ def open_cache(folder: Path) -> FeatureCache:
 def _decided_by(teaching: Teaching) -> dict[str, Any]:
     fold, shared = teaching.backbone.fold, teaching.shared
     return {
-        "schema": _SCHEMA,
         "training": teaching.dataset.fingerprint(fold.train),
         "validation": teaching.dataset.fingerprint(fold.validation),
         "teachers": [member.digest for member in teaching.teachers],

@@ -9,7 +9,7 @@ Shape suffixes: B samples, T days, C channels, P pixels of an image.
 import copy
 import math
 import time
-from collections.abc import Callable
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,37 +20,41 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from fcer.core.regions import ring_index
+from fcer.core.segmentation import FIRE_THRESHOLD, average_precision_score
 from fcer.data.samples import Samples
-from fcer.errors import FcerError
+from fcer.errors import FcerError, FcerWarning
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
+from fcer.models.device import choose_device
 from fcer.models.inference import fast
 from fcer.models.student import Student, UncertaintyHead
-from fcer.training.anchor_region import RankedPixels
+from fcer.models.thresholds import threshold_logit
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
-from fcer.training.distributed import World, choose_device
+from fcer.training.distributed import World
+from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.feature_cache import FeatureCache, Teaching
+from fcer.training.feature_shards import CachedSplit
 from fcer.training.head import make_head
 from fcer.training.head_losses import LOSSES
 from fcer.training.head_settings import HeadSettings
 from fcer.training.learner import adamw, fire_loss
-from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
-from fcer.training.resume import read_resume, write_resume
+from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings
+from fcer.training.validation_region import RankedPixels
 
-__all__ = ["FittedJointly", "fit_jointly"]
-
-OnEpoch = Callable[[EpochRecord], None]
+__all__ = ["FittedStudent", "fit_jointly"]
 
 
-class FittedJointly(NamedTuple):
+class FittedStudent(NamedTuple):
     """A backbone and a head with the weights of their best epoch."""
 
     backbone: Backbone
     info: CheckpointInfo
-    """Of the member that the backbone started from."""
+    """Of the member that the backbone is, or started from."""
     head: UncertaintyHead
     records: list[EpochRecord]
+    best_epoch: int
     near_fire: RankedPixels
     """Of the validation years, as both rank them at that epoch."""
 
@@ -70,6 +74,19 @@ class _Joint:
     validation_targets: Tensor
     near_fire: np.ndarray
     """Which pixels of the validation images (N, P) are at most the anchor from fire."""
+    threshold: float
+    """Probability above which fire is predicted."""
+    frozen_ap: float
+    """Validation AP of the backbone as it was before."""
+
+    def rank(self, record: EpochRecord) -> tuple[float, ...]:
+        """By AUROC among epochs whose AP is not below the frozen backbone's; the others after them, by AP.
+
+        Errors move with the backbone: without the floor, one that segments worse may make errors that are easier to
+        find, and win.
+        """
+        assert record.val_ap is not None
+        return (1.0, record.score) if record.val_ap >= self.frozen_ap else (0.0, record.val_ap)
 
     def loss(self, student: Student, x_BTCHW: Tensor, y_B1HW: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
         """Of the segmentation and of the uncertainty together, with the student's output stacked (2, B, P)."""
@@ -89,25 +106,56 @@ def fit_jointly(
     *,
     resume: tuple[Path, str],
     on_epoch: OnEpoch | None = None,
-) -> FittedJointly:
+    threshold: float = FIRE_THRESHOLD,
+) -> FittedStudent:
     """Train both until the last epoch or until validation AUROC stalls; the best epoch's weights are returned.
 
     The head's shape, loss and target come from `head_settings`; epochs, learning rate and all else that training a
-    whole network needs from `settings`. Errors, and with them AUROC, are those of the backbone as it is then.
+    whole network needs from `settings`. Errors, and with them AUROC, are those of the backbone as it is then; the best
+    epoch is chosen among those that segment the validation years as well as the frozen backbone does.
     """
-    joint = _prepare(teaching, cached, head_settings, settings, anchor_px)
+    joint = _prepare(teaching, cached, head_settings, settings, anchor_px, threshold)
     backbone, info = teaching.backbone.original()
     head, _ = make_head(cached.training.features, head_settings)
     with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
         student = Student(backbone.requires_grad_(True), head).to(joint.device)
-        records, best = _run_epochs(joint, student, resume, on_epoch)
+        optimizer = adamw(student, settings)
+        with tqdm(total=settings.epochs, desc="fit student", unit="epoch", disable=None, leave=False) as bar:
+            records, best = run_epochs(
+                ModelLearner("student", student, optimizer),
+                lambda done: _epoch(joint, student, optimizer, done, bar),
+                epochs=settings.epochs,
+                patience=settings.patience,
+                resume=resume,
+                on_epoch=on_epoch,
+                rank=joint.rank,
+            )
         student.load_state_dict(best)
-        _, near_fire = _validate(joint, student)
-    return FittedJointly(student.backbone.cpu().eval(), info, student.head.cpu().eval(), records, near_fire)
+        near_fire = _validate(joint, student).near_fire
+    kept = best_epoch(records, joint.rank)
+    _warn_if_worse(joint, records[kept - 1])
+    backbone, head = student.backbone.cpu().eval(), student.head.cpu().eval()
+    return FittedStudent(backbone, info, head, records, kept, near_fire)
+
+
+def _warn_if_worse(joint: _Joint, kept: EpochRecord) -> None:
+    if kept.val_ap is not None and kept.val_ap < joint.frozen_ap:
+        warnings.warn(
+            f"student: trained along, the backbone's validation AP stays below the frozen one's in every epoch "
+            f"({kept.val_ap:.3f} at best, against {joint.frozen_ap:.3f}); give a lower --member-lr or more "
+            "--member-epochs, or leave it frozen",
+            FcerWarning,
+            2,
+        )
 
 
 def _prepare(
-    teaching: Teaching, cached: FeatureCache, head_settings: HeadSettings, settings: MemberSettings, anchor_px: float
+    teaching: Teaching,
+    cached: FeatureCache,
+    head_settings: HeadSettings,
+    settings: MemberSettings,
+    anchor_px: float,
+    threshold: float,
 ) -> _Joint:
     normalization = teaching.shared or teaching.backbone.normalization
     training, validation = teaching.training(normalization), teaching.validation(normalization)
@@ -120,52 +168,31 @@ def _prepare(
         settings,
         teaching.backbone.fold.number,
         teaching.views,
-        choose_device(settings.device, World()),
+        choose_device(settings.device),
         training,
         validation,
         prepare(cached.training.targets(head_settings.target)),
         prepare(cached.validation.targets(head_settings.target)),
         (ring_index(fire, [anchor_px]) == 0).reshape(len(fire), -1),
+        threshold,
+        _cached_ap(cached.validation),
     )
 
 
-def _run_epochs(
-    joint: _Joint, student: Student, resume: tuple[Path, str], on_epoch: OnEpoch | None
-) -> tuple[list[EpochRecord], dict[str, Tensor]]:
-    settings = joint.settings
-    optimizer = adamw(student, settings)
-    records: list[EpochRecord] = []
-    best: dict[str, Tensor] = {}
-    if done := read_resume(*resume):
-        student.load_state_dict(done.learner["student"])
-        optimizer.load_state_dict(done.learner["optimizer"])
-        records, best = done.records, done.best
-        for record in records if on_epoch else ():
-            on_epoch(record)  # type: ignore[misc]  # there is one
-    with _bar(settings, len(records)) as bar:
-        while len(records) < settings.epochs and not stalled(records, settings.patience):
-            record = _epoch(joint, student, optimizer, records)
-            records.append(record)
-            if best_epoch(records) == record.epoch:
-                best = {name: value.cpu().clone() for name, value in student.state_dict().items()}
-            state = {"student": student.state_dict(), "optimizer": optimizer.state_dict()}
-            write_resume(*resume, records, state, best)
-            if on_epoch:
-                on_epoch(record)
-            bar.update()
-            bar.set_postfix(loss=f"{record.train_loss:.4f}", AUROC=f"{record.score:.4f}")
-    return records, best
+def _cached_ap(split: CachedSplit) -> float:
+    """Average precision of the cached backbone's logits, over all pixels together."""
+    fire, logits = (torch.cat([getattr(block, name) for block in split.blocks()]) for name in ("y_BP", "logits_BP"))
+    return average_precision_score(fire.flatten().numpy(), logits.flatten().sigmoid().numpy())
 
 
 def _epoch(
-    joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, records: list[EpochRecord]
+    joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, records: list[EpochRecord], bar: "tqdm[Any]"
 ) -> EpochRecord:
     started = time.perf_counter()
-    epoch, lr = len(records) + 1, learning_rate(joint.settings, records)
-    for group in optimizer.param_groups:
-        group["lr"] = lr
+    epoch, lr = len(records) + 1, member_learning_rate(joint.settings, records)
+    set_learning_rate(optimizer, lr)
     train_loss = _train_epoch(joint, student, optimizer, epoch)
-    val_loss, near_fire = _validate(joint, student)
+    val_loss, val_ap, near_fire = _validate(joint, student)
     score = near_fire.auroc()
     if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
         raise FcerError(
@@ -177,7 +204,9 @@ def _epoch(
             f"student: in epoch {epoch} the backbone makes no error near fire on the validation years, or nothing "
             "else, so that AUROC is undefined; start again with a lower --member-lr, or another --anchor"
         )
-    return EpochRecord(epoch, train_loss, val_loss, score, lr, time.perf_counter() - started)
+    bar.update(epoch - bar.n)
+    bar.set_postfix(loss=f"{train_loss:.4f}", AUROC=f"{score:.4f}")
+    return EpochRecord(epoch, train_loss, val_loss, score, lr, time.perf_counter() - started, val_ap)
 
 
 def _train_epoch(joint: _Joint, student: Student, optimizer: torch.optim.Optimizer, epoch: int) -> float:
@@ -202,24 +231,32 @@ def _train_epoch(joint: _Joint, student: Student, optimizer: torch.optim.Optimiz
     return total / len(samples)
 
 
+class _Validation(NamedTuple):
+    loss: float
+    ap: float
+    near_fire: RankedPixels
+
+
 @torch.no_grad()
-def _validate(joint: _Joint, student: Student) -> tuple[float, RankedPixels]:
-    """Loss on whole images, and the pixels near fire."""
+def _validate(joint: _Joint, student: Student) -> _Validation:
+    """Loss and AP on whole images, and the pixels near fire."""
     samples, size = joint.validation, joint.settings.batch_size
     quick = Student(fast(student.backbone), copy.deepcopy(student.head)).eval()
     batches = [list(range(start, min(start + size, len(samples)))) for start in range(0, len(samples), size)]
-    total, errors, uncertainties = 0.0, [], []
+    above = threshold_logit(joint.threshold)
+    total = 0.0
+    fires, probabilities, errors, uncertainties = [], [], [], []
     loaded = load(samples, batches, workers=joint.settings.loader_workers)
     for batch, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
         loss, output = joint.loss(quick, x_BTCHW, y_B1HW, joint.validation_targets[batch])
         total += float(loss) * len(batch)
         logits_BP, uncertainty_BP = output.cpu()
         near = joint.near_fire[batch]
-        errors.append(((logits_BP > 0).numpy() != y_B1HW.flatten(1).bool().numpy())[near])
+        fires.append(y_B1HW.flatten(1).bool().numpy())
+        probabilities.append(logits_BP.sigmoid().numpy())
+        errors.append(((logits_BP > above).numpy() != fires[-1])[near])
         uncertainties.append(uncertainty_BP.sigmoid().numpy()[near])
     sample_P = np.nonzero(joint.near_fire)[0]
-    return total / len(samples), RankedPixels(np.concatenate(errors), np.concatenate(uncertainties), sample_P)
-
-
-def _bar(settings: MemberSettings, epochs_done: int) -> "tqdm[Any]":
-    return tqdm(total=settings.epochs, initial=epochs_done, desc="fit student", unit="epoch", disable=None, leave=False)
+    ranked = RankedPixels(np.concatenate(errors), np.concatenate(uncertainties), sample_P)
+    ap = average_precision_score(np.concatenate(fires).ravel(), np.concatenate(probabilities).ravel())
+    return _Validation(total / len(samples), ap, ranked)

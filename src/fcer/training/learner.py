@@ -46,10 +46,10 @@ class Learner:
         self.optimizer.zero_grad()
         return loss.detach()
 
-    def set_lr(self, lr: float) -> None:
-        """Learn at this rate from here on."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = lr
+    @property
+    def trained(self) -> nn.Module:
+        """The module whose weights are kept."""
+        return self.backbone
 
     def state(self) -> dict[str, Any]:
         """Everything that later steps depend on."""

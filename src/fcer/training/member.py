@@ -1,11 +1,10 @@
 """Training one member of an ensemble: from a fold's years to the checkpoint of its best epoch.
 
-Read from the top: `train_member` prepares and finishes, `_run_epochs` is the loop, `_train_epoch` one pass.
+Read from the top: `train_member` prepares and finishes, `_epoch` trains and validates once, `_train_epoch` is one pass.
 """
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 from tqdm import tqdm
 
 from fcer import __version__
@@ -23,17 +21,18 @@ from fcer.data.samples import Samples, too_small
 from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models.backbones import BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
+from fcer.models.device import choose_device
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
-from fcer.training.distributed import World, choose_device
+from fcer.training.distributed import World
+from fcer.training.epoch_loop import run_epochs, set_learning_rate
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.learner import Learner, make_learner
-from fcer.training.progress import EpochRecord, best_epoch, learning_rate, stalled
-from fcer.training.resume import read_resume, resume_file, write_resume
+from fcer.training.resume import resume_file
+from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings, training_key
 from fcer.training.validation import check_classes, validate
 
 __all__ = ["MemberResult", "train_member"]
-
-OnEpoch = Callable[[EpochRecord], None]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def train_member(
     if path.exists():
         return _finished(path, key, dataset, fold)
     world = World.from_environment()
-    device = choose_device(settings.device, world)
+    device = choose_device(settings.device, world.local_rank)
     training, validation = _samples(dataset, fold, settings)
     check_batch_size(len(training), settings.batch_size, settings.crop, world)
     check_classes(validation, fold.validation)
@@ -95,7 +94,16 @@ def train_member(
     # whoever calls this keeps their own random numbers
     with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
         learner = make_learner(settings, fold, device, world)
-        records, best = _run_epochs(task, learner, on_epoch if world.is_main else None)
+        with _bar(task) as bar:
+            records, best = run_epochs(
+                learner,
+                lambda done: _epoch(task, learner, done, bar),
+                epochs=settings.epochs,
+                patience=settings.patience,
+                resume=(task.resume, task.key),
+                on_epoch=on_epoch if world.is_main else None,
+                is_main=world.is_main,
+            )
 
     learner.backbone.load_state_dict(best)
     kept = best_epoch(records)
@@ -107,38 +115,18 @@ def train_member(
     return MemberResult(path, info, records, kept, trained=True)
 
 
-def _run_epochs(task: _Task, learner: Learner, on_epoch: OnEpoch | None) -> tuple[list[EpochRecord], dict[str, Tensor]]:
-    """Epoch after epoch until the last, or until validation AP stalls: all records, and the best epoch's weights."""
-    settings, world = task.settings, task.world
-    records: list[EpochRecord] = []
-    best: dict[str, Tensor] = {}
-    if done := read_resume(task.resume, task.key, warn=world.is_main):
-        learner.restore(done.learner)
-        records, best = done.records, done.best
-        if on_epoch:
-            for record in records:
-                on_epoch(record)
-
-    with _bar(task, len(records)) as bar:
-        while len(records) < settings.epochs and not stalled(records, settings.patience):
-            started = time.perf_counter()
-            epoch, lr = len(records) + 1, learning_rate(settings, records)
-            learner.set_lr(lr)
-            train_loss = _train_epoch(task, learner, epoch, bar)
-            world.agree_on_buffers(learner.backbone)
-            val_loss, val_ap = validate(learner, task.validation, settings, world)
-            if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
-                raise _diverged(task.fold, epoch, lr)
-
-            records.append(EpochRecord(epoch, train_loss, val_loss, val_ap, lr, time.perf_counter() - started))
-            if best_epoch(records) == epoch:
-                best = {name: value.cpu().clone() for name, value in learner.backbone.state_dict().items()}
-            if world.is_main:
-                write_resume(task.resume, task.key, records, learner.state(), best)
-            if on_epoch:
-                on_epoch(records[-1])
-            bar.set_postfix(epoch=epoch, loss=f"{train_loss:.4f}", AP=f"{val_ap:.3f}")
-    return records, best
+def _epoch(task: _Task, learner: Learner, records: list[EpochRecord], bar: "tqdm[Any]") -> EpochRecord:
+    """Train one epoch more, and validate."""
+    started = time.perf_counter()
+    epoch, lr = len(records) + 1, member_learning_rate(task.settings, records)
+    set_learning_rate(learner.optimizer, lr)
+    train_loss = _train_epoch(task, learner, epoch, bar)
+    task.world.agree_on_buffers(learner.backbone)
+    val_loss, val_ap = validate(learner, task.validation, task.settings, task.world)
+    if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
+        raise _diverged(task.fold, epoch, lr)
+    bar.set_postfix(epoch=epoch, loss=f"{train_loss:.4f}", AP=f"{val_ap:.3f}")
+    return EpochRecord(epoch, train_loss, val_loss, val_ap, lr, time.perf_counter() - started)
 
 
 def _train_epoch(task: _Task, learner: Learner, epoch: int, bar: "tqdm[Any]") -> float:
@@ -151,6 +139,7 @@ def _train_epoch(task: _Task, learner: Learner, epoch: int, bar: "tqdm[Any]") ->
     learner.model.train()
 
     batches = epoch_batches(order.tolist(), settings.batch_size, world.size)
+    bar.update((epoch - 1) * len(batches) - bar.n)
     mine = [parts[world.rank] for parts in batches]
     loaded = load(task.training, mine, workers=settings.loader_workers, pin=learner.device.type == "cuda")
     total = torch.zeros((), dtype=torch.float64, device=learner.device)
@@ -210,6 +199,7 @@ def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> C
         dataset_fingerprint=_fingerprint(dataset, fold),
         code_version=__version__,
         training_key=task.key,
+        pos_weight=task.settings.pos_weight,
     )
 
 
@@ -224,12 +214,11 @@ def _diverged(fold: Fold, epoch: int, lr: float) -> FcerError:
     )
 
 
-def _bar(task: _Task, epochs_done: int) -> "tqdm[Any]":
+def _bar(task: _Task) -> "tqdm[Any]":
     """Batches of all epochs, for the main process's terminal only."""
     batches = len(epoch_batches(range(len(task.training)), task.settings.batch_size))
     return tqdm(
         total=task.settings.epochs * batches,
-        initial=epochs_done * batches,
         desc=f"fold {task.fold.number}",
         unit="batch",
         disable=None if task.world.is_main else True,

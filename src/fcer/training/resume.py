@@ -11,7 +11,7 @@ from torch import Tensor
 
 from fcer.errors import FcerWarning
 from fcer.runtime.files import atomic_path
-from fcer.training.progress import EpochRecord
+from fcer.training.epochs import EpochRecord
 
 __all__ = ["Resume", "read_resume", "resume_file", "write_resume"]
 

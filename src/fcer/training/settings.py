@@ -1,23 +1,20 @@
 """What decides a member: its settings, the data it saw, and the one key that stands for both."""
 
-import hashlib
-import json
-import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
+from fcer.config.derived import FromConfig
+from fcer.config.settings import Config
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.errors import ConfigError
-from fcer.models.backbones import STRIDE, architecture
+from fcer.runtime.steps import Step
+from fcer.training.batches import draw_seed
 
-__all__ = ["DEVICES", "SCHEDULES", "MemberSettings", "training_key"]
+__all__ = ["MemberSettings", "training_key"]
 
-SCHEDULES = ("cosine", "plateau")
-DEVICES = ("auto", "cpu", "cuda")
-
-_SCHEMA = 1
+_SCHEMA = 2
 """Part of every training key: raise it when the same settings and data would give other weights."""
 
 _WHERE_ONLY = ("device", "loader_workers")
@@ -25,56 +22,46 @@ _WHERE_ONLY = ("device", "loader_workers")
 
 
 @dataclass(frozen=True)
-class MemberSettings:
-    """How a member is trained."""
+class MemberSettings(FromConfig):
+    """How a member is trained; defaults, meanings and checks are those of `Config`, mostly of its `member_*`."""
 
-    arch: str = "utae_t5"
-    """The backbone's name."""
-    width: float = 1.0
-    """Factor on the backbone's channels; 1 is the released shape."""
-    features: tuple[int, ...] = (0, 1, 2, 3, 4, 38, 39)
+    prefix: ClassVar[str] = "member_"
+
+    arch: str = Config.arch
+    width: float = Config.width
+    features: tuple[int, ...] = feature_indices(Config.features)
     """What the backbone sees of a day: indices into the 40 channels after preprocessing."""
-    crop: int = 128
-    """Side in px of the random crops in training and of the central crop in validation; a multiple of 32."""
-    epochs: int = 50
-    """Passes over the training years, at most."""
-    lr: float = 1e-3
-    """The highest learning rate of AdamW, with which the schedule begins."""
-    weight_decay: float = 0.01
-    """AdamW's, on the weights of layers; biases and norms are left free."""
-    batch_size: int = 16
+    crop: int = Config.crop
+    """Side in px of the random crops in training and of the central crop in validation."""
+    epochs: int = Config.member_epochs
+    lr: float = Config.member_lr
+    """The highest learning rate, with which the schedule begins."""
+    weight_decay: float = Config.member_weight_decay
+    """On the weights of layers; biases and norms are left free."""
+    batch_size: int = Config.member_batch_size
     """Samples behind one step of the optimiser, in all processes together."""
-    schedule: str = "cosine"
+    schedule: str = Config.member_schedule
     """`cosine`: falls to zero over `epochs`; `plateau`: halves when validation AP has not risen for some epochs."""
-    patience: int = 10
-    """Epochs without a better validation AP after which training stops; `plateau` halves at half of that."""
-    pos_weight: float = 5.0
-    """Weight of a burning pixel in the loss; pixels without fire have 1."""
-    clip_norm: float = 1.0
-    """The gradient's norm is cut down to this."""
-    seed: int = 0
+    patience: int = Config.member_patience
+    """`plateau` halves at half of that."""
+    pos_weight: float = Config.pos_weight
+    clip_norm: float = Config.clip_norm
+    seed: int = Config.seed
     """Of weights, order, views and dropout, each drawn anew for every fold and epoch."""
-    device: str = "auto"
-    """`cuda`, `cpu`, or `auto`: a GPU where there is one."""
+    device: str = Config.device
     loader_workers: int = 0
     """Processes that read samples ahead; 0: they are read in this one."""
 
     def __post_init__(self) -> None:
-        architecture(self.arch)
-        feature_indices(self.features)
-        if self.crop < STRIDE or self.crop % STRIDE:
-            raise ConfigError(f"crop: {self.crop} is not a multiple of {STRIDE}, which the backbones need: try 128")
-        for name, choices in (("schedule", SCHEDULES), ("device", DEVICES)):
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"{name}: {getattr(self, name)!r} is none of {', '.join(choices)}; choose one")
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 1), ("seed", 0), ("loader_workers", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name}: {getattr(self, name)} is too small; give at least {least}")
-        for name in ("lr", "pos_weight", "clip_norm"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ConfigError(f"{name}: {getattr(self, name)} cannot be used; give a number above 0")
-        if not 0 <= self.weight_decay < math.inf:
-            raise ConfigError(f"weight_decay: {self.weight_decay} cannot be used; give 0 or more")
+        super().__post_init__()
+        if self.loader_workers < 0:
+            raise ConfigError(f"loader_workers: {self.loader_workers} is too small; give at least 0")
+
+    @classmethod
+    def of(cls, config: Config, round: int = 0) -> Self:
+        """What of the configuration decides a member; in each further round of a fold another seed."""
+        seed = draw_seed(config.seed, round) if round else config.seed
+        return cls(**{**cls._taken(config), "features": feature_indices(config.features), "seed": seed})
 
     def deciding(self) -> dict[str, Any]:
         """The settings that decide what comes out, by name."""
@@ -84,10 +71,9 @@ class MemberSettings:
 def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:
     """SHA-256 in hex of everything that decides a member's weights: same key, same member."""
     decided_by = {
-        "schema": _SCHEMA,
         "settings": settings.deciding(),
         "fold": fold.number,
         "train": dataset.fingerprint(fold.train),
         "validation": dataset.fingerprint(fold.validation),
     }
-    return hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()
+    return Step(_SCHEMA, decided_by).key

@@ -1,0 +1,137 @@
+"""The members of ensembles: which are to be there, those that are not trained, and how good they are."""
+
+import math
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fcer.config.groups import STEPS, recorded
+from fcer.data.dataset import Dataset
+from fcer.data.folds import Fold, Slot, slots_of
+from fcer.models.checkpoints import content_hash
+from fcer.models.ensemble import average_precisions
+from fcer.models.members import Member, fold_file, load_members
+from fcer.models.persistence_baseline import persistence_ap
+from fcer.pipeline.run_log import RunLog, RunOnDemand
+from fcer.pipeline.study_data import Say, StudyData
+from fcer.runtime.cluster import current
+from fcer.runtime.steps import Step
+from fcer.training import (
+    EpochRecord,
+    MemberResult,
+    MemberSettings,
+    MemberToTrain,
+    train_member,
+    train_on_cluster,
+)
+
+__all__ = ["PlannedMember", "compare_members", "members_of", "plan_members", "train_members"]
+
+_SCHEMA = 1
+"""Of a folder of members: raised when other members would lie in it under the same settings and data."""
+
+
+@dataclass(frozen=True)
+class PlannedMember:
+    """A member that is to be there."""
+
+    dataset: Dataset
+    slot: Slot
+    how: MemberSettings
+    path: Path
+
+
+def plan_members(data: StudyData, folds: Sequence[Fold]) -> list[PlannedMember]:
+    """The members of one ensemble, a member for each of `folds`."""
+    folder, dataset = _folder(data, folds), _training_data(data, folds)
+    return [
+        PlannedMember(dataset, slot, MemberSettings.of(data.config, slot.round), fold_file(folder, slot.label))
+        for slot in slots_of(folds)
+    ]
+
+
+def members_of(data: StudyData, folds: Sequence[Fold]) -> list[Member]:
+    """One member for each of `folds`, which must be there."""
+    return load_members(_folder(data, folds), data.config.arch, folds, data.features)
+
+
+def train_members(data: StudyData, ensembles: Sequence[Sequence[Fold]], log: RunLog, say: Say) -> None:
+    """Train whatever member of these ensembles is not there yet, each a run of its own; no test year is read.
+
+    On a cluster all of them are trained side by side, and logged as each is there.
+    """
+    # two test years of WSTS+ share their members
+    planned = {one.path: one for folds in ensembles for one in plan_members(data, folds)}
+    if current() is not None:
+        missing = [one for one in planned.values() if not one.path.exists()]
+        for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
+            _train_logged(data, planned.pop(path), log, say, result)
+    for one in planned.values():
+        _train_logged(data, one, log, say, None)
+
+
+def compare_members(data: StudyData, year: int, members: Sequence[Member], log: RunLog, say: Say) -> None:
+    """Score on a test year: each member, the ensemble, and today's fire as tomorrow's prediction."""
+    samples = data.central_samples([year])
+    persistence = persistence_ap(samples)
+    *alone, together = average_precisions(members, samples)
+    by_member = {f"test/fold{m.slot.label}_ap": ap for m, ap in zip(members, alone, strict=True)}
+    log.metrics({"test/persistence_ap": persistence, "test/ensemble_ap": together, **by_member}, step=year)
+    scores = ", ".join(f"fold {m.slot.label} {ap:.3f}" for m, ap in zip(members, alone, strict=True))
+    say(f"test AP {year}: {scores}, ensemble {together:.3f}, persistence {persistence:.3f}")
+
+
+def _folder(data: StudyData, folds: Sequence[Fold]) -> Path:
+    """The named folder, or one of its own for these settings and this data: others never meet its members."""
+    if data.config.checkpoints is not None:
+        return data.config.checkpoints
+    dataset = _training_data(data, folds)
+    fingerprint = dataset.fingerprint({fire.year for fire in dataset.catalog.fires})
+    step = Step(_SCHEMA, {"data": fingerprint, **MemberSettings.of(data.config).deciding()})
+    return step.home(data.work.checkpoints, data.config.arch)
+
+
+def _training_data(data: StudyData, folds: Sequence[Fold]) -> Dataset:
+    return data.open([year for fold in folds for year in (*fold.train, *fold.validation)])
+
+
+def _train_logged(
+    data: StudyData, planned: PlannedMember, parent: RunLog, say: Say, apart: MemberResult | None
+) -> None:
+    """Train one member under a run of its own, which begins with the first epoch: one that exists needs none.
+
+    One that was trained `apart` is logged in the same way, all epochs at once.
+    """
+    dataset, slot, path = planned.dataset, planned.slot, planned.path
+    with ExitStack() as stack:
+        run = RunOnDemand(stack, parent, f"member fold {slot.label}", _settings(data, planned))
+
+        def on_epoch(record: EpochRecord) -> None:
+            if run.begun is None:
+                run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.train), "train")
+                run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.validation), "validation")
+            metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
+            run.log.metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
+
+        result = apart or train_member(dataset, slot.fold, planned.how, path, on_epoch=on_epoch)
+        for record in apart.records if apart else ():
+            on_epoch(record)
+        val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
+        if run.begun:
+            run.log.metrics({"best/val_ap": val_ap, "best/epoch": result.best_epoch or 0})
+            run.log.tags({"fcer.training_key": result.info.training_key or "", "fcer.checkpoint": content_hash(path)})
+            run.log.file(path, "checkpoint")
+    said = f"best epoch {result.best_epoch} of {len(result.records)}" if result.trained else "trained before"
+    say(f"fold {slot.label}: validation AP {val_ap:.3f}, {said}, {path}")
+
+
+def _settings(data: StudyData, planned: PlannedMember) -> dict[str, Any]:
+    slot = planned.slot
+    return {
+        **recorded(data.config, STEPS["train"]),
+        "fold": slot.fold.number,
+        "round": slot.round,
+        "seed": planned.how.seed,
+    }

@@ -1,0 +1,56 @@
+"""Predicted maps of any origin, evaluated, written and logged; no torch is needed for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from fcer.config import Config
+from fcer.evaluation import Results, evaluate_files
+from fcer.pipeline.run_log import RunLog
+
+__all__ = ["score_maps"]
+
+
+def score_maps(
+    config: Config,
+    files: Sequence[Path],
+    out: Path,
+    log: RunLog,
+    *,
+    passes: Mapping[str, int] | None = None,
+    anchor_px: float | None = None,
+) -> Results:
+    """Evaluate the maps of some years; the results are on disk before they are logged.
+
+    Parameters
+    ----------
+    config:
+        Reference, anchor, radii, draws and engine are taken from it.
+    files:
+        One predicted-maps file for each year.
+    out:
+        Folder for the results.
+    log:
+        The run that keeps them.
+    passes:
+        What each method costs, where that is known.
+    anchor_px:
+        What `auto` means where validation years have told; else it is the ASD of the maps themselves.
+    """
+    anchor = anchor_px if config.anchor == "auto" and anchor_px is not None else config.anchor
+    results = evaluate_files(
+        files,
+        reference=config.reference,
+        anchor=anchor,
+        radii=config.radii,
+        bootstrap=config.bootstrap,
+        seed=config.seed,
+        engine=config.engine,
+        workers=config.workers,
+    )
+    if anchor != config.anchor:
+        origin = "the ensemble's mean ASD on the validation years"
+        results = replace(results, settings=replace(results.settings, anchor_from=origin))
+    results.write(out)
+    log.results(results, out, passes=passes or {})
+    return results

@@ -1,0 +1,74 @@
+"""The student of a test year: distilled where it is not there yet, and logged while it is fitted."""
+
+from contextlib import ExitStack
+
+from fcer.config.groups import STEPS, recorded
+from fcer.models.calibration_files import calibration_file
+from fcer.models.student_files import head_file
+from fcer.pipeline.calibration import calibrate_student
+from fcer.pipeline.ensembles import YearEnsemble, teaching_of
+from fcer.pipeline.run_log import RunLog, RunOnDemand
+from fcer.pipeline.study_data import Say, StudyData
+from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
+
+__all__ = ["distil_student", "epoch_rows"]
+
+
+def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Say, *, nested: bool) -> Distilled:
+    """The year's student; all of it is on disk before its files are logged.
+
+    It is logged to `log`; with `nested` to a run of its own below, unless one of it is known already.
+    """
+    config = data.config
+    teaching = teaching_of(data, ensemble)
+    with ExitStack() as stack:
+        settings = {**recorded(config, STEPS["distill"]), "year": ensemble.year}
+        run = RunOnDemand(stack, log, f"distill {ensemble.year}", settings)
+        if not nested:
+            run.begun = log
+        distilled = distil(
+            teaching,
+            HeadSettings.of(config),
+            anchor=config.anchor,
+            cache=data.work.features,
+            students=data.work.students,
+            joint=None if config.freeze else MemberSettings.of(config),
+            on_epoch=lambda record: run.log.curves(epoch_rows(record)),
+        )
+        calibrate_student(data, distilled.folder, config.miss, say)
+        if distilled.fitted or not nested or not log.knows("fcer.student", distilled.info.key):
+            _log(run.log, ensemble, teaching, distilled)
+    info = distilled.info
+    said = f"best epoch {info.epoch} of {len(distilled.records)}" if distilled.fitted else "distilled before"
+    say(f"student {ensemble.year}: validation AUROC {info.val_auroc:.3f} within {info.anchor_px:.3g} px, {said}")
+    say(f"student {ensemble.year}: {distilled.folder}")
+    return distilled
+
+
+def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Distilled) -> None:
+    root, fold, info = teaching.dataset.catalog.root, teaching.backbone.fold, distilled.info
+    log.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
+    log.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
+    log.link_tagged({f"fold{m.slot.label}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
+    if not distilled.fitted:  # else its curves were logged as they came
+        log.curves(row for record in distilled.records for row in epoch_rows(record))
+    log.metrics({f"best/{name}": value for name, value in info.scores.items()})
+    log.metrics({"best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
+    log.tags({"fcer.student": info.key, **years})
+    log.file(head_file(distilled.folder), "student")
+    log.file(distilled.folder / "history.json", "student")
+    if calibration_file(distilled.folder).exists():
+        log.file(calibration_file(distilled.folder), "student")
+    log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+
+
+def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
+    """An epoch as metrics: name, value, step."""
+    values = {
+        "train/loss": record.train_loss,
+        "train/lr": record.lr,
+        "val/loss": record.val_loss,
+        "val/auroc": record.score,
+    }
+    return [(name, value, record.epoch) for name, value in values.items()]

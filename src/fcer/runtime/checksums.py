@@ -1,0 +1,93 @@
+"""Files that notice a flipped bit: what is computed once and trusted later carries a checksum of its bytes.
+
+CRC-32 finds every flipped bit and every burst of up to 32, and all but one in four thousand million of anything
+else; it reads 2 GB/s where SHA-256 reads 1.3 and BLAKE2b 0.4. It finds damage, not forgery.
+
+A format that has room for a text (a header, an attribute, a field) is sealed inside: whoever writes it puts
+`UNSEALED` there, and `seal` overwrites it in place. Of one that has none the `checksum` is noted beside it.
+"""
+
+import mmap
+import os
+import re
+import zlib
+from pathlib import Path
+
+__all__ = ["UNSEALED", "Damaged", "check_once", "checksum", "seal", "verify"]
+
+_MARK = b"fcer-crc32:"
+_DIGITS = 8
+UNSEALED = (_MARK + b"-" * _DIGITS).decode()
+"""What a file must hold once, as plain bytes, for `seal`."""
+
+_SEAL = re.compile(re.escape(_MARK) + rb"([0-9a-f]{8}|-{8})")
+_READ_BYTES = 1 << 20
+
+
+class Damaged(ValueError):
+    """A file's bytes are not those that were written."""
+
+
+def checksum(path: Path) -> str:
+    """CRC-32 of a file's bytes in eight hexadecimal digits."""
+    found = 0
+    with path.open("rb") as file:
+        while block := file.read(_READ_BYTES):
+            found = zlib.crc32(block, found)
+    return f"{found:08x}"
+
+
+def seal(path: Path) -> None:
+    """Put the file's checksum in the place of `UNSEALED`; for a file that is not yet in use, such as a partial one."""
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
+        found = content.find(UNSEALED.encode())
+        if found < 0:
+            raise ValueError(f"{path}: no room for a checksum was left in it")
+        place = found + len(_MARK)
+        content[place : place + _DIGITS] = f"{_without(content, place):08x}".encode()
+
+
+def verify(path: Path) -> bool:
+    """Whether the file is sealed and as it was then; False where it carries no seal, Damaged where bytes changed."""
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return False
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            found = _SEAL.search(content)
+            if found is None:
+                return False
+            place, said = found.start(1), found[1].decode()
+            actual = f"{_without(content, place):08x}"
+    if said != actual:
+        raise Damaged(f"{path}: its bytes have changed since it was written (checksum {actual}, not {said})")
+    return True
+
+
+def _without(content: mmap.mmap, place: int) -> int:
+    """CRC-32 of everything, with the place of the checksum itself as it was before."""
+    found = 0
+    for start, stop in ((0, place), (place + _DIGITS, len(content))):
+        for at in range(start, stop, _READ_BYTES):
+            found = zlib.crc32(content[at : min(at + _READ_BYTES, stop)], found)
+        if start == 0:
+            found = zlib.crc32(b"-" * _DIGITS, found)
+    return found
+
+
+_known: dict[tuple[Path, str], tuple[int, ...]] = {}
+
+
+def check_once(path: Path, expected: str | None = None) -> None:
+    """Damaged where the file is not as its seal, or the `expected` checksum, says.
+
+    Read once for each state of the file in this process: for what is opened again and again.
+    """
+    stat = path.stat()
+    state = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    if _known.get((path, expected or "")) == state:
+        return
+    if expected is None:
+        verify(path)
+    elif (actual := checksum(path)) != expected:
+        raise Damaged(f"{path}: its bytes have changed since it was written (checksum {actual}, not {expected})")
+    _known[path, expected or ""] = state

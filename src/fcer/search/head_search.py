@@ -1,0 +1,221 @@
+"""A search over the head, from a study's cached features to its best head, refitted: each trial a run of its own."""
+
+import json
+import warnings
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from fcer.config import Config
+from fcer.config.groups import STEPS, recorded
+from fcer.config.settings import fields
+from fcer.errors import FcerError, FcerWarning
+from fcer.pipeline.ensembles import YearEnsemble, teaching_of
+from fcer.pipeline.run_log import RunLog
+from fcer.pipeline.students import distil_student, epoch_rows
+from fcer.pipeline.study import Study
+from fcer.runtime.files import atomic_path
+from fcer.search.board import Board
+from fcer.search.crew import Worker, run_crew, threads_each
+from fcer.search.queue import TrialQueue, study_size
+from fcer.search.results import importances, settings_yaml, write_results
+from fcer.search.space import Space
+from fcer.search.storage import TrialStore, locked
+from fcer.search.study import (
+    FAILURE,
+    OBJECTIVES,
+    OptunaStudy,
+    agree,
+    begin_session,
+    best_trial,
+    paper_trial,
+    progress_of,
+)
+from fcer.search.worker import Begun, Ended, Job
+from fcer.training.distillation import settle_anchor
+from fcer.training.feature_cache import FeatureCache, cache_features
+from fcer.training.head_settings import HeadSettings
+from fcer.training.threads import torch_threads
+from fcer.training.validation_region import gather_region
+
+__all__ = ["HeadSearch"]
+
+_REFITTED = "refitted"
+"""Under which name Optuna's study remembers which trial was refitted last."""
+
+
+class _TrialFailedError(Exception):
+    """Ends a trial's run as failed; the search goes on."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """Everything that trials build on. Nothing of the test year was read for it."""
+
+    ensemble: YearEnsemble
+    cached: FeatureCache
+    anchor_px: float
+
+
+@dataclass(frozen=True)
+class HeadSearch:
+    """One command's part in a search, which other commands may share."""
+
+    study: Study
+    """Ours: it gives members, cached features and the refitted student."""
+    trials: OptunaStudy
+    store: TrialStore
+    space: Space
+    log: RunLog
+
+    @property
+    def config(self) -> Config:
+        """Of the study."""
+        return self.study.config
+
+    def run(self) -> str:
+        """Have all trials done, and refit the best; what to do next."""
+        prepared = self._prepare()
+        asked = {"cache": prepared.cached.key, "anchor_px": prepared.anchor_px, "head": self._fixed_head()}
+        agree(self.trials, self.store, asked)
+        self._run_trials(prepared)
+        # One command finishes the search; others that worked on it wait and find it finished
+        with locked(self.store, "finish", self.config.study):
+            self._finish(prepared.ensemble)
+        return f"next: fcer evaluate --config {self._folder / 'best.yaml'}"
+
+    @property
+    def _folder(self) -> Path:
+        return self.study.setup.work.searches / self.config.study
+
+    def _prepare(self) -> _Prepared:
+        (ensemble,) = self.study.ensembles([int(self.config.year)], compare=False)
+        cached = cache_features(teaching_of(self.study.setup, ensemble), self.study.setup.work.features)
+        anchor_px = settle_anchor(self.config.anchor, cached)
+        gather_region(cached.validation, anchor_px)  # what cannot be scored is refused here, not in every worker
+        return _Prepared(ensemble, cached, anchor_px)
+
+    def _fixed_head(self) -> str:
+        """The settings of the head that are not searched."""
+        searched = {dimension.name.partition(".")[0] for dimension in self.space.dimensions}
+        settings = asdict(HeadSettings.of(self.config)).items()
+        return json.dumps({name: value for name, value in settings if f"head_{name}" not in searched})
+
+    def _run_trials(self, prepared: _Prepared) -> None:
+        config, grid = self.config, self.config.sampler == "grid"
+        size = study_size(self.space, config.trials, grid=grid)
+        queue = TrialQueue(self.trials, self.store, self.space, config.trials, grid=grid)
+        queue.requeue_dead()
+        if self._done() >= size:
+            return
+        with closing(Board(self.trials, size)) as board:
+            try:
+                exits = run_crew(self._job(prepared), config.workers, lambda worker: self._follow(worker, board))
+            finally:
+                queue.requeue_dead()  # at once, for commands elsewhere
+        lost = sum(code != 0 for code in exits)
+        if self._done() < size:
+            raise FcerError(
+                f"study: {lost} of {len(exits)} workers ended early, with {self._done()} of {size} trials done; "
+                "start the same command again: it goes on from there"
+            )
+        if lost:
+            sentence = f"{lost} of {len(exits)} workers ended early; others did their trials"
+            warnings.warn(sentence, FcerWarning, stacklevel=2)
+
+    def _done(self) -> int:
+        return progress_of(self.trials.get_trials(deepcopy=False)).done
+
+    def _job(self, prepared: _Prepared) -> Job:
+        config = self.config
+        return Job(
+            store=self.store,
+            study=config.study,
+            space=self.space,
+            trials=config.trials,
+            sampler=config.sampler,
+            pruner=config.pruner,
+            objective=config.objective,
+            cache=prepared.cached.folder.resolve(),
+            anchor_px=prepared.anchor_px,
+            head=asdict(HeadSettings.of(config)),
+            seed=config.seed,
+            session=begin_session(self.trials, self.store),
+        )
+
+    def _follow(self, worker: Worker, board: Board) -> None:
+        """Log one worker's trials, each to a run of its own."""
+        for begun in worker.begun():
+            board.begin()
+            settings = {"trial": begun.number, "study": self.config.study, **self._tried(begun)}
+            with suppress(_TrialFailedError), self.log.child(f"trial {begun.number}", settings) as run:
+                ended = worker.ended() or Ended(begun.number, "failed", None, [], "its process was killed")
+                _log_trial(run, begun, ended)
+                if ended.scores:
+                    self.log.metrics({"study/auroc": ended.scores.auroc}, step=begun.number)
+                if ended.state == "failed":
+                    raise _TrialFailedError
+            board.update()
+
+    def _tried(self, begun: Begun) -> dict[str, object]:
+        """All settings of the trial's head."""
+        base = Config() if begun.paper else self.config
+        return {**{key: getattr(base, key) for key in fields() if key.startswith("head_")}, **begun.settings}
+
+    def _finish(self, ensemble: YearEnsemble) -> None:
+        """Write and log what came of the search, and refit its best head where that is not done yet."""
+        trials = self.trials.get_trials(deepcopy=False)
+        best, paper, progress = best_trial(trials), paper_trial(trials), progress_of(trials)
+        if best is None:
+            reasons = [trial.user_attrs[FAILURE] for trial in trials if FAILURE in trial.user_attrs]
+            raise FcerError(
+                f"study: none of {progress.done} trials is complete ({reasons[0] if reasons else 'all pruned'})"
+            )
+        settings = self.space.settings(best.params)
+        written = write_results(self._folder, self.trials, self.space, OBJECTIVES[self.config.objective])
+        for path in (*written, self._write_best(settings)):
+            self.log.file(path, "study")
+        self.log.metrics({f"trials/{name}": count for name, count in progress._asdict().items()})
+        self.log.metrics({f"importance/{name}": share for name, share in importances(self.trials).items()})
+        self.log.tags({f"fcer.best.{name}": str(value) for name, value in settings.items()})
+        self.log.metrics({"best/trial": best.number, "best/val_auroc": best.values[0]})
+        against = "the paper's setting has no score"
+        if paper:
+            gained = best.values[0] - paper.values[0]
+            self.log.metrics({"paper/val_auroc": paper.values[0], "gain/val_auroc": gained})
+            against = f"{gained:+.4f} against the paper's setting ({paper.values[0]:.4f})"
+        print(f"best of {progress.done} trials: trial {best.number}, validation AUROC {best.values[0]:.4f}, {against}")
+        if self.trials.user_attrs.get(_REFITTED) == best.number:
+            print("the best head was refitted and registered before")
+        else:
+            self._refit(replace(self.config, **settings), best.number, ensemble)
+            self.trials.set_user_attr(_REFITTED, best.number)
+
+    def _refit(self, config: Config, number: int, ensemble: YearEnsemble) -> None:
+        """Fit a trial's head once more, in a run of its own: the search's would mix the curves of several bests."""
+        settings = {"trial": number, "study": config.study, **recorded(config, STEPS["distill"])}
+        # As many threads as the trial had: the head is then the trial's to the last bit
+        with (
+            self.log.child(f"refit trial {number}", settings) as below,
+            torch_threads(threads_each(config.workers)),
+        ):
+            distil_student(Study(config).setup, ensemble, below, print, nested=False)
+
+    def _write_best(self, settings: dict[str, object]) -> Path:
+        """The best setting with all else that differs from the defaults: a configuration of its own."""
+        given = {key: getattr(self.config, key) for key in STEPS["distill"] if key != "workers"}
+        differing = {key: value for key, value in {**given, **settings}.items() if value != fields()[key].default}
+        path = self._folder / "best.yaml"
+        with atomic_path(path) as partial:
+            partial.write_text(settings_yaml(differing, f"fcer evaluate --config {path}"), encoding="utf-8")
+        return path
+
+
+def _log_trial(run: RunLog, begun: Begun, ended: Ended) -> None:
+    run.curves(row for record in ended.records for row in epoch_rows(record))
+    if ended.scores:
+        auroc, auprc, fidelity, epoch = ended.scores
+        run.metrics({"best/val_auroc": auroc, "best/val_auprc": auprc, "best/fidelity": fidelity, "best/epoch": epoch})
+    retry = {} if begun.retry_of is None else {"fcer.retry_of": str(begun.retry_of)}
+    reason = {"fcer.trial_failure": ended.reason} if ended.reason else {}
+    run.tags({"fcer.trial_state": ended.state, "fcer.paper": str(begun.paper).lower(), **retry, **reason})

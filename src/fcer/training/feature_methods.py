@@ -1,0 +1,34 @@
+"""Methods that learn from cached features, fitted in one pass over the training years: laplace and density."""
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from fcer.models.members import Member
+from fcer.training.feature_shards import CachedSplit
+from fcer.uncertainty.density import ClassMoments, fit_precisions
+from fcer.uncertainty.laplace import add_to_hessian, fit_posterior, last_layer
+
+__all__ = ["fit_feature_methods"]
+
+
+def fit_feature_methods(split: CachedSplit, backbone: Member) -> dict[str, Tensor]:
+    """What they keep, by name; `split` holds the backbone's features of the training years."""
+    weights_D = last_layer(backbone.backbone)
+    hessian_DD = torch.zeros(len(weights_D), len(weights_D), dtype=torch.float64)
+    moments = ClassMoments(split.features)
+    pos_weight = 1.0 if backbone.pos_weight is None else backbone.pos_weight
+    with tqdm(total=len(split), desc="laplace, density", unit="sample", disable=None, leave=False) as bar:
+        for block in split.blocks():
+            for features_FP, logits_P, y_P in zip(block.features_BFP, block.logits_BP, block.y_BP, strict=True):
+                features_FHW = features_FP.unflatten(1, (split.side, split.side))
+                add_to_hessian(hessian_DD, features_FHW, logits_P, y_P, pos_weight)
+                moments.add(features_FP, logits_P > 0)
+                bar.update()
+    posterior, gaussians = fit_posterior(hessian_DD, weights_D), fit_precisions(moments)
+    return {
+        "laplace_covariance": posterior.covariance_DD,
+        "laplace_prior_precision": torch.tensor(posterior.prior_precision, dtype=torch.float64),
+        "density_mean": gaussians.mean_CF,
+        "density_precision": gaussians.precision_CFF,
+    }

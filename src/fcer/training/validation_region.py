@@ -1,0 +1,130 @@
+"""The pixels near fire that decide which epoch is kept, gathered once: validation costs one product and one sort.
+
+Shape suffixes: N samples, B samples of a block, K passes of the teacher, F features, P pixels.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from fcer.core.arrays import BoolArray, FloatArray, IntArray
+from fcer.core.bootstrap import bootstrap_ranking, draw_fires, percentile_interval
+from fcer.core.ranking import auroc, rank_counts
+from fcer.core.regions import fire_region
+from fcer.core.segmentation import FIRE_THRESHOLD
+from fcer.core.surface import surface_losses
+from fcer.errors import ConfigError, DataError
+from fcer.models.student import UncertaintyHead
+from fcer.models.thresholds import threshold_logit
+from fcer.training.feature_shards import CachedSplit
+
+__all__ = ["FireInterval", "RankedPixels", "ValidationRegion", "auroc_interval", "gather_region", "mean_asd"]
+
+_DRAWS = 1000
+
+
+class RankedPixels(NamedTuple):
+    """Pixels near fire, and how a student ranks them."""
+
+    error_P: BoolArray
+    """Where its backbone is wrong."""
+    uncertainty_P: FloatArray
+    sample_P: IntArray
+    """Which sample of the validation years each is of."""
+
+    def auroc(self) -> float:
+        """How well the uncertainty ranks the errors above what is right; NaN with one of both only."""
+        return float(auroc(rank_counts(self.error_P, self.uncertainty_P)))
+
+
+class FireInterval(NamedTuple):
+    """Where an AUROC plausibly lies (95 %), had the years had other fires of their kind."""
+
+    low: float
+    high: float
+    fires: int
+    """How many it is drawn from; one alone says nothing of others, and both ends are its AUROC."""
+
+
+class ValidationRegion(NamedTuple):
+    """Every pixel at most the anchor from fire, of all images with fire."""
+
+    inputs_FP: Tensor
+    """Features, and below them the backbone's logit."""
+    error_P: NDArray[np.bool_]
+    """Where the backbone is wrong."""
+    sample_P: NDArray[np.int64]
+    """Which sample of the split each pixel is of."""
+
+    def auroc(self, head: UncertaintyHead) -> float:
+        """How well the head's uncertainty ranks the backbone's errors above what it has right."""
+        return self.ranked(head).auroc()
+
+    def ranked(self, head: UncertaintyHead) -> RankedPixels:
+        """The region as the head ranks it."""
+        return RankedPixels(self.error_P, self.uncertainty(head), self.sample_P)
+
+    @torch.no_grad()
+    def uncertainty(self, head: UncertaintyHead) -> NDArray[np.float32]:
+        """What the head says of each pixel, from 0 to 1."""
+        features_BFHW, logits_BHW = self.inputs_FP[None, :-1, :, None], self.inputs_FP[None, -1, :, None]
+        uncertainty_P: NDArray[np.float32] = head(features_BFHW, logits_BHW).sigmoid().flatten().numpy()
+        return uncertainty_P
+
+
+def gather_region(split: CachedSplit, anchor_px: float, threshold: float = FIRE_THRESHOLD) -> ValidationRegion:
+    """The region of a cached split; refused where the backbone makes no error in it, or nothing else.
+
+    Fire is predicted where the probability is above the threshold.
+    """
+    above = threshold_logit(threshold)
+    inputs, errors, samples = [], [], []
+    start = 0
+    for block in split.blocks():
+        y_BP = block.y_BP.numpy().astype(bool)
+        with_fire = np.flatnonzero(y_BP.any(1))
+        near = np.zeros_like(y_BP)
+        for k in with_fire:
+            near[k] = fire_region(y_BP[k].reshape(split.side, split.side), anchor_px).ravel()
+        for k in with_fire:
+            pixels = torch.from_numpy(np.flatnonzero(near[k]))
+            inputs.append(torch.cat([block.features_BFP[k][:, pixels].float(), block.logits_BP[k, pixels][None]]))
+        errors.append(((block.logits_BP > above).numpy() != y_BP)[near])
+        samples.append(start + np.nonzero(near)[0])
+        start += len(y_BP)
+    error_P = np.concatenate(errors)
+    if error_P.all() or not error_P.any():
+        found = "no error" if error_P.size and not error_P.any() else "errors only" if error_P.size else "no pixel"
+        raise DataError(
+            f"validation years: the backbone makes {found} within {anchor_px:g} px of fire, so that the AUROC that "
+            "chooses the epoch is undefined; add fires of these years, or choose another --anchor or --crop"
+        )
+    return ValidationRegion(torch.cat(inputs, dim=1), error_P, np.concatenate(samples))
+
+
+def auroc_interval(ranked: RankedPixels, fire_N: IntArray, seed: int) -> FireInterval:
+    """The interval of the pixels' AUROC over draws of whole fires; `fire_N` says whose each sample is."""
+    fires, fire_P = np.unique(fire_N[ranked.sample_P], return_inverse=True)
+    draws = draw_fires(fires.size, _DRAWS, np.random.default_rng(seed))
+    drawn, _ = bootstrap_ranking(ranked.uncertainty_P, ranked.error_P, fire_P, draws)
+    return FireInterval(*percentile_interval(drawn), fires.size)
+
+
+def mean_asd(split: CachedSplit, threshold: float = FIRE_THRESHOLD) -> float:
+    """The ensemble's mean average surface distance in px, over the images in which it and the truth have fire."""
+    distances = []
+    for block in split.blocks():
+        shape = (-1, split.side, split.side)
+        predicted = block.passes_BKP.float().mean(1) > threshold
+        fire = block.y_BP.bool()
+        distances.append(surface_losses(predicted.reshape(shape).numpy(), fire.reshape(shape).numpy()).asd)
+    defined = np.concatenate(distances)
+    defined = defined[~np.isnan(defined)]
+    if not defined.size:
+        raise ConfigError(
+            "anchor: the ensemble misses every fire of the validation years and has no ASD; give it in px"
+        )
+    return float(defined.mean())

@@ -1,0 +1,140 @@
+"""A study called from Python, without MLflow, through to an evaluation; each step once."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+import fcer.pipeline.study_data as study_data_module
+from fcer import Study, configure
+from fcer.config import Resolved
+from fcer.data.synthetic.fires import Recipe, synthesize
+from fcer.errors import ConfigError, DataError, FcerWarning
+from fcer.maps.predicted_maps import open_maps
+from fcer.pipeline.run_log import NO_LOG
+
+YEARS = (2018, 2019, 2020, 2021)
+RECIPE = Recipe(YEARS, fires_per_year=2, image_size=(34, 40), fire_days=(8, 8), seed=3)
+TINY: dict[str, Any] = {
+    "members": 2,
+    "arch": "unet_t1",
+    "width": 0.0625,
+    "crop": 32,
+    "member_epochs": 1,
+    "member_batch_size": 4,
+    "head_epochs": 2,
+    "bootstrap": 0,
+    "methods": ("student", "ensemble"),
+    "workers": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("study_fires")
+    synthesize(RECIPE, root, workers=1)
+    return root
+
+
+def tiny(fires: Path, work: Path, **settings: Any) -> Resolved:
+    return configure(data=fires, work=work, **{**TINY, **settings})
+
+
+def test_a_study_runs_from_a_notebook_without_mlflow(fires: Path, tmp_path: Path):
+    """In a process of its own: what else was imported here says nothing."""
+    code = f"""
+import sys
+from fcer import Study, configure
+lines = []
+config = configure(data={str(fires)!r}, work={str(tmp_path)!r}, year=2021, **{TINY!r})
+study = Study(config, say=lines.append)
+results = study.evaluation()
+print(results.anchor[["year", "method", "n_pixels"]].to_string())
+assert set(results.anchor["method"]) == {{"student", "ensemble"}}
+assert any("student 2021: validation AUROC" in line for line in lines)
+page = study.report()
+assert page.name == "report.html" and page.stat().st_size > 100_000
+assert not {{"mlflow", "optuna"}} & set(sys.modules), "the library works without them"
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2021" in done.stdout
+
+
+def test_each_step_is_done_once_and_found_again(fires: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    opened = []
+    real = study_data_module.open_dataset
+
+    def counted(root: Path, years: list[int], **how: Any) -> Any:
+        opened.extend(years)
+        return real(root, years, **how)
+
+    monkeypatch.setattr(study_data_module, "open_dataset", counted)
+    lines: list[str] = []
+    study = Study(tiny(fires, tmp_path, year=2021), say=lines.append)
+    first = study.evaluation()
+    assert sorted(opened) == list(YEARS), "a year's files are opened once, however many steps read them"
+    assert study.ensemble(2021) is study.ensemble(2021)
+    assert study.student(2021) is study.student(2021)
+
+    again: list[str] = []
+    second = Study(tiny(fires, tmp_path, year=2021), say=again.append).evaluation()
+    assert [line for line in again if "before" in line] and not [line for line in again if "best epoch" in line]
+    assert second.sweep.equals(first.sweep)
+
+
+def test_a_broken_fire_is_told_of_once(fires: Path, tmp_path: Path):
+    data = tmp_path / "data"
+    synthesize(RECIPE, data, workers=1)
+    broken = next((data / "2019").glob("*.hdf5"))
+    broken.write_bytes(broken.read_bytes()[:2000])
+    study = Study(configure(data=data, work=tmp_path / "work", **TINY), say=lambda _: None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", FcerWarning)
+        study.student(2021)
+        study.data(YEARS)
+    assert len([one for one in caught if str(broken) in str(one.message)]) == 1
+
+
+def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(fires: Path, tmp_path: Path):
+    """A student that validates on one burning pixel cannot be chosen; the others' years must not fail for it."""
+    settings = {"year": "all", "checkpoints": tmp_path / "members", "anchor": 0.0}
+    Study(tiny(fires, tmp_path, **settings), say=lambda _: None).train()
+    data = tmp_path / "data"
+    synthesize(RECIPE, data, workers=1)
+    _leave_one_pixel(data / "2020")
+    config = tiny(data, tmp_path / "work", **settings)
+    by_default = Resolved(config.config, {**config.origins, "methods": "default"})
+    with pytest.warns(FcerWarning, match=r"student 20\d\d: left out, of all years, since it cannot be distilled"):
+        maps = Study(by_default, say=lambda _: None).maps()
+    assert len(maps.files) == 4 and maps.anchor_px is None
+    assert {open_maps(path).methods for path in maps.files} == {("ensemble",)}
+    with pytest.raises(DataError, match=r"the backbone makes (no error|errors only) within 0 px of fire"):
+        Study(config, say=lambda _: None).maps()
+
+
+def _leave_one_pixel(folder: Path) -> None:
+    for path in folder.glob("*.hdf5"):
+        with h5py.File(path, "r+") as file:
+            file["data"][:, 22] = 0
+    with h5py.File(path, "r+") as file:
+        file["data"][6, 22, 17, 17] = 12
+
+
+def test_unknown_settings_are_refused_with_what_was_meant():
+    with pytest.raises(ConfigError, match=r"unknown key `widht`; did you mean `width`\?"):
+        configure(widht=1)
+    with pytest.raises(ConfigError, match=r"configure: width is 7\.0, but should be at most 1"):
+        configure(width=7.0)
+
+
+def test_the_null_log_takes_everything_and_keeps_nothing(tmp_path: Path):
+    with NO_LOG.child("below", {"a": 1}) as below:
+        below.metrics({"a": np.nan})
+        below.file(tmp_path / "absent")
+    assert not NO_LOG.knows("tag", "value")

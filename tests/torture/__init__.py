@@ -1,0 +1,1 @@
+"""Faults on purpose: malformed input through the command line, and kills at random moments; `make torture`."""
