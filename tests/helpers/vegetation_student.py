@@ -15,7 +15,13 @@ FEATURES = FEATURE_SETS["vegetation"]
 
 
 def write_vegetation_student(folder: Path, key: str = "k", *, arch: str = "utae_t5", anchor_px: float = 3.0) -> Path:
-    backbone = small_backbone(arch, len(FEATURES))
+    return write_student(folder, key, features="vegetation", arch=arch, anchor_px=anchor_px)
+
+
+def write_student(folder: Path, key: str = "k", *, features: str, arch: str, anchor_px: float = 3.0) -> Path:
+    """A student of a named set of features."""
+    seen = FEATURE_SETS[features]
+    backbone = small_backbone(arch, len(seen))
     torch.manual_seed(0)
     head = UncertaintyHead(HeadSpec(backbone.feature_channels))
     statistics = released((2018, 2019))
@@ -29,7 +35,7 @@ def write_vegetation_student(folder: Path, key: str = "k", *, arch: str = "utae_
         train_years=(2018, 2019),
         val_years=(2020,),
         test_years=(2021,),
-        features=FEATURES,
+        features=seen,
         mean=statistics.mean,
         std=statistics.std,
         val_ap=0.5,

@@ -54,6 +54,13 @@ class Settings:
     """Which of the methods are controls: they borrow their probabilities."""
     threshold: float = FIRE_THRESHOLD
     """A probability above it predicts fire."""
+    synthetic: bool = False
+    """Whether the fires never burnt."""
+
+    @property
+    def own_methods(self) -> tuple[str, ...]:
+        """The methods that are no controls."""
+        return tuple(method for method in self.methods if method not in self.controls)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ def summarize(results: Results) -> str:
         means = _joined(results.over_years("segmentation"), results.over_years("anchor"), ["method"])
         rows += [line for _, row in means for line in _mean_rows(row)]
     head = [
+        *(["SYNTHETIC fires: these numbers say nothing of real ones"] if settings.synthetic else []),
         *verdict(results),
         f"FCER {where}; errors of {settings.reference} at the threshold {settings.threshold:g}",
         "common: ASD where every method has a boundary; skill: against the base rate; "

@@ -132,7 +132,7 @@ class Study:
         folder = self._out(out)
         if not (folder / "evaluation.json").exists():
             self.evaluation(folder)
-        data = {"data": str(self.config.data) if self.config.data else "synthetic fires"}
+        data = {"data": "synthetic fires" if self.setup.is_synthetic else str(self.setup.root)}
         where = folder / "report"
         paper = is_the_papers(self.config)
         return report_results(

@@ -12,7 +12,7 @@ from fcer.data.detections import DetectionSettings, Ingested, ingest, sources_of
 from fcer.data.fire_split import open_fire_split
 from fcer.data.folds import GROUPS, NO_YEAR, SPLITS, Fold, fair_folds, operational_folds, years_of
 from fcer.data.samples import Samples
-from fcer.data.synthetic.fires import Recipe, synthesize
+from fcer.data.synthetic.fires import MANIFEST, Recipe, synthesize
 from fcer.errors import ConfigError
 from fcer.models.backbones import architecture
 from fcer.runtime.work import Work
@@ -24,7 +24,8 @@ Say = Callable[[str], None]
 
 def recipe_of(config: Config) -> Recipe:
     """What of the configuration decides synthetic fires; where no years are named, they are all of the split's."""
-    years = config.years or years_of(SPLITS[config.split])
+    # groups of fires are dealt from any years
+    years = config.years or years_of(SPLITS["wsts" if config.split == "fires" else config.split])
     small, large = config.image_size
     short, long = config.fire_days
     return Recipe(years, config.fires_per_year, (small, large), (short, long), config.seed)
@@ -72,6 +73,11 @@ class StudyData:
         read = sum(done.read.values())
         self._say(f"{folder}: {len(done.fires)} fires of {read} detections, {done.in_fires} of them in fires")
         return folder, done
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether the fires never burnt: whoever made them left a note."""
+        return (self.root / MANIFEST).exists()
 
     def synthetic(self, *, geotiff: bool = False) -> Path:
         """The folder of the configured synthetic fires."""

@@ -11,7 +11,6 @@ import pandas as pd
 
 from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import fire_region
-from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import PredictionsError
 from fcer.evaluation.results import Results
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
@@ -53,7 +52,7 @@ def choose_cases(results: Results, fire_pixels: pd.Series) -> pd.DataFrame:
     `fire_pixels` is the size of the fire by year and index of the image. Images whose AUROC is undefined are
     left out; the first wins where several are equally close.
     """
-    first, *second = compared_methods(results.settings.methods)
+    first, *second = compared_methods(results.settings.own_methods)
     auroc = results.per_image.pivot(index=["year", "index"], columns="method", values="auroc")
     score = auroc[first] - auroc[second[0]] if second else auroc[first]
     known = pd.DataFrame({"score": score, "fire_pixels": fire_pixels}).dropna().sort_index()
@@ -105,7 +104,7 @@ def _fire_pixels(results: Results, maps: PredictedMaps) -> pd.Series:
     pixels = np.concatenate([np.count_nonzero(maps.fire(images), axis=(1, 2)) for images in maps.blocks()])
     on_fire = np.flatnonzero(pixels)
     evaluated = results.per_image[results.per_image["year"] == maps.year]["index"].unique()
-    if set(maps.methods) != set(results.settings.methods) or set(evaluated) != set(on_fire):
+    if not set(results.settings.own_methods) <= set(maps.methods) or set(evaluated) != set(on_fire):
         raise PredictionsError(
             f"{maps.source}: not the predicted maps that were evaluated for {maps.year}; give those, or evaluate these"
         )
@@ -116,7 +115,7 @@ def _fire_pixels(results: Results, maps: PredictedMaps) -> pd.Series:
 def _read_case(results: Results, maps: PredictedMaps, row: Mapping[Any, Any]) -> Case:
     index = int(row["index"])
     image = slice(index, index + 1)
-    methods = results.settings.methods
+    methods = results.settings.own_methods
     rows, columns = maps.shape[1:] if maps.size is None else maps.size[index]
     seen = 0, slice(rows), slice(columns)  # without padding
     fire = maps.fire(image)[seen]
@@ -132,7 +131,7 @@ def _read_case(results: Results, maps: PredictedMaps, row: Mapping[Any, Any]) ->
         pool_mean=float(row["pool_mean"]),
         fire=fire,
         region=fire_region(fire, results.settings.anchor_px),
-        error=(prob[results.settings.reference] > FIRE_THRESHOLD) != fire,
+        error=(prob[results.settings.reference] > results.settings.threshold) != fire,
         prob=prob,
         unc={method: maps.unc(method, image)[seen] for method in methods},
     )

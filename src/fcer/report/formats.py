@@ -4,7 +4,7 @@ from itertools import groupby
 
 import pandas as pd
 
-from fcer.report.table1 import COLUMNS, MEAN, best_cells, format_cell
+from fcer.report.table1 import ALL_COLUMNS, MEAN, best_cells, format_cell
 
 __all__ = ["latex", "latex_text", "markdown", "markdown_text"]
 
@@ -22,14 +22,14 @@ _MARKDOWN = str.maketrans({character: f"\\{character}" for character in "\\`*_[]
 def markdown(table: pd.DataFrame) -> str:
     """A pipe table; the best of each year is bold."""
     best = best_cells(table)
-    names = [f"{column.name} {'↑' if column.higher_better else '↓'}" for column in COLUMNS]
+    names = [f"{column.name} {'↑' if column.higher_better else '↓'}" for column in ALL_COLUMNS]
     lines = [
         f"| Year | Method | {' | '.join(names)} |",
-        f"|:---|:---|{'---:|' * len(COLUMNS)}",
+        f"|:---|:---|{'---:|' * len(ALL_COLUMNS)}",
     ]
     for index, row in table.iterrows():
         cells = []
-        for column in COLUMNS:
+        for column in ALL_COLUMNS:
             value, spread = format_cell(row, column)
             text = f"{value} ± {spread}" if spread else value
             cells.append(f"**{text}**" if (index, column.key) in best else text)
@@ -54,7 +54,7 @@ def latex(table: pd.DataFrame, anchor: str) -> str:
         r"    & & \multicolumn{2}{c}{Segmentation} & \multicolumn{2}{c}{Calibration}",
         r"    & \multicolumn{2}{c}{UQ ranking} \\",
         r"    \cmidrule(r){3-4} \cmidrule(lr){5-6} \cmidrule(l){7-8}",
-        f"    Year & Method & {' & '.join(_latex_name(*column[1:3]) for column in COLUMNS)} \\\\",
+        f"    Year & Method & {' & '.join(_latex_name(*column[1:3]) for column in ALL_COLUMNS)} \\\\",
         r"    \midrule",
     ]
     groups = [(year, list(rows)) for year, rows in groupby(table.iterrows(), key=lambda entry: str(entry[1]["year"]))]
@@ -63,7 +63,7 @@ def latex(table: pd.DataFrame, anchor: str) -> str:
             lines.append(r"    \midrule" if year == MEAN else r"    \addlinespace")
         lines.append(f"    \\multirow{{{len(rows)}}}{{*}}{{{'Mean' if year == MEAN else year}}}")
         for index, row in rows:
-            cells = [_latex_cell(*format_cell(row, column), bold=(index, column.key) in best) for column in COLUMNS]
+            cells = [_latex_cell(*format_cell(row, column), bold=(index, column.key) in best) for column in ALL_COLUMNS]
             lines.append(f"      & {latex_text(row['method'])} & {' & '.join(cells)} \\\\")
     return "\n".join([*lines, r"    \bottomrule", r"  \end{tabular}", r"\end{table}"]) + "\n"
 

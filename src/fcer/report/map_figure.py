@@ -67,7 +67,7 @@ def uncertainty_limit(cases: Sequence[Case]) -> float:
 
 def map_figure(cases: Sequence[Case], results: Results) -> Figure:
     """Two rows for each case: truth and probabilities, then the reference's errors and uncertainties."""
-    methods = results.settings.methods
+    methods = results.settings.own_methods
     reference = results.settings.reference
     titles: list[str] = []
     for case in cases:
@@ -91,7 +91,7 @@ def _scene_title(case: Case) -> str:
 
 
 def _caption(cases: Sequence[Case], results: Results) -> str:
-    pair = compared_methods(results.settings.methods)
+    pair = compared_methods(results.settings.own_methods)
     what = f"difference in AUROC ({pair[0]} less {pair[1]})" if len(pair) > 1 else f"AUROC of {pair[0]}"
     scores = "; ".join(f"{case.size} {case.score:+.3f}, mean {case.pool_mean:+.3f}" for case in cases)
     return (

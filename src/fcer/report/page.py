@@ -50,13 +50,11 @@ def render_page(results: Results, contents: Contents) -> str:
 
 
 def _opening(results: Results, title: str) -> str:
-    methods = results.settings.methods
+    methods = results.settings.own_methods
     listed = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
     what = _WHAT.format(methods=listed, anchor=anchor_words(results))
-    return (
-        f"<h1>{html.escape(title)}</h1>\n<p>{html.escape(what)}</p>\n"
-        f'<p class="headline">{html.escape(headline(results))}</p>'
-    )
+    said = "\n".join(f"<li>{html.escape(sentence)}</li>" for sentence in headline(results))
+    return f'<h1>{html.escape(title)}</h1>\n<p>{html.escape(what)}</p>\n<ul class="headline">\n{said}\n</ul>'
 
 
 def _figure_section(figure: Figure) -> str:
@@ -76,6 +74,13 @@ def _figure_section(figure: Figure) -> str:
     return section(figure.title, f"<figure>{body}\n{caption}</figure>", links)
 
 
+def _engine(results: Results) -> str:
+    settings = results.settings
+    if settings.engine == "exact":
+        return "exact: every pixel sorted"
+    return f"shards: AUROC within {settings.auroc_bound:.1e}, AUPRC and AP within {settings.auprc_bound:.1e} of exact"
+
+
 def _settings_section(results: Results, contents: Contents) -> str:
     settings = results.settings
     entries = {
@@ -83,6 +88,9 @@ def _settings_section(results: Results, contents: Contents) -> str:
         "methods": ", ".join(settings.methods),
         "errors of": settings.reference,
         "anchor": f"{settings.anchor_px:.6g} px, {settings.anchor_from}",
+        "threshold": f"{settings.threshold:g}",
+        "controls": ", ".join(settings.controls) or "none",
+        "engine": _engine(results),
         "draws of fires": str(settings.bootstrap),
         "seed": str(settings.seed),
         **contents.provenance,

@@ -1,14 +1,26 @@
 """The paper's Table 1: segmentation, calibration and uncertainty ranking by year and method, and their means."""
 
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from fcer.evaluation.controls import CONTROLS
 from fcer.evaluation.results import Results
 
-__all__ = ["COLUMNS", "MEAN", "Column", "beside_paper", "best_cells", "format_cell", "paper_table1", "table1"]
+__all__ = [
+    "ALL_COLUMNS",
+    "COLUMNS",
+    "MEAN",
+    "Column",
+    "beside_paper",
+    "best_cells",
+    "format_cell",
+    "paper_table1",
+    "table1",
+]
 
 MEAN = "mean"
 """What stands for the year in rows that are means over years."""
@@ -31,6 +43,16 @@ COLUMNS = (
     Column("auroc", "AUROC", True, 3),
     Column("auprc", "AUPRC", True, 3),
 )
+"""Those of the paper."""
+
+ALL_COLUMNS = (
+    *COLUMNS[:3],
+    Column("brier_skill", "Brier skill", True, 3),
+    *COLUMNS[3:5],
+    Column("auroc_within", "AUROC within", True, 3),
+    *COLUMNS[5:],
+)
+"""Ours: besides, skill against the region's base rate, and ranking within the predicted class."""
 
 
 def table1(results: Results) -> pd.DataFrame:
@@ -44,19 +66,19 @@ def table1(results: Results) -> pd.DataFrame:
         means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
         rows = pd.concat([rows, means.assign(year=MEAN)], ignore_index=True)
     else:
-        rows = rows.assign(**{f"{key}_std": np.nan for key in ("ap", "asd_m", "brier", "nll", "auroc", "auprc")})
+        rows = rows.assign(**{f"{key}_std": np.nan for key in ("asd_m", *(column.key for column in ALL_COLUMNS))})
     rows = rows.assign(asd_km=rows["asd_m"] / 1000, asd_km_std=rows["asd_m_std"] / 1000)
     order = {method: place for place, method in enumerate(results.settings.methods)}
     ordered = rows.sort_values(
         ["year", "method"], key=lambda column: column.map(order) if column.name == "method" else column, kind="stable"
     )
-    return ordered[_names()].reset_index(drop=True)
+    return ordered[_names(ALL_COLUMNS)].reset_index(drop=True)
 
 
 def paper_table1() -> pd.DataFrame:
     """Table 1 as the paper prints it, in the columns of `table1`; DUDES is `student` here."""
     with (files("fcer.report") / "paper_table1.csv").open(encoding="utf-8") as stream:
-        return pd.read_csv(stream, dtype={"year": "str"})[_names()]
+        return pd.read_csv(stream, dtype={"year": "str"})[_names(COLUMNS)]
 
 
 def beside_paper(table: pd.DataFrame) -> pd.DataFrame:
@@ -88,11 +110,12 @@ def format_cell(row: pd.Series, column: Column) -> tuple[str, str]:
 def best_cells(table: pd.DataFrame) -> set[tuple[int, str]]:
     """Row and metric of the best value of each year, as shown: equal to the digits shown is equally good.
 
-    Where all methods are equal, or there is one alone, none is best.
+    Where all methods are equal, or there is one alone, none is best; a control never is.
     """
     best = set()
-    for _, year in table.groupby("year", sort=False):
-        for column in COLUMNS:
+    ranked = table[~table["method"].isin(CONTROLS)]
+    for _, year in ranked.groupby("year", sort=False):
+        for column in ALL_COLUMNS:
             shown = year[column.key].map(lambda value, digits=column.digits: float(f"{value:.{digits}f}"))
             winner = shown.max() if column.higher_better else shown.min()
             if shown.nunique() > 1:
@@ -100,5 +123,5 @@ def best_cells(table: pd.DataFrame) -> set[tuple[int, str]]:
     return best
 
 
-def _names() -> list[str]:
-    return ["year", "method", *(name for column in COLUMNS for name in (column.key, f"{column.key}_std"))]
+def _names(columns: Sequence[Column]) -> list[str]:
+    return ["year", "method", *(name for column in columns for name in (column.key, f"{column.key}_std"))]

@@ -8,7 +8,7 @@ import pandas as pd
 from fcer.evaluation.results import Results
 from fcer.report.formats import latex, markdown
 from fcer.report.markup import csv_text, download, downloads, note, section, table, table_row, with_spread
-from fcer.report.table1 import COLUMNS, MEAN, beside_paper, best_cells, format_cell, table1
+from fcer.report.table1 import ALL_COLUMNS, COLUMNS, MEAN, beside_paper, best_cells, format_cell, table1
 from fcer.report.wording import anchor_words, number, p_value, sentences_of_tests
 
 __all__ = ["own_errors_section", "paper_section", "table1_section", "tests_section"]
@@ -22,12 +22,13 @@ def table1_section(results: Results) -> str:
     for year, group in rows.groupby("year", sort=False):
         lines = []
         for index, row in group.iterrows():
-            cells = [with_spread(*format_cell(row, c), best=(index, c.key) in best) for c in COLUMNS]
+            cells = [with_spread(*format_cell(row, c), best=(index, c.key) in best) for c in ALL_COLUMNS]
             lines.append(table_row([_year_name(year), row["method"]], cells))
         groups.append(lines)
-    heads = ["Year", "Method", *(f"{column.name} {'↑' if column.higher_better else '↓'}" for column in COLUMNS)]
+    heads = ["Year", "Method", *(f"{column.name} {'↑' if column.higher_better else '↓'}" for column in ALL_COLUMNS)]
     remark = (
-        f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL) and ranking (AUROC, AUPRC) "
+        f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL; skill against the region's "
+        f"base rate) and ranking (AUROC, within the predicted class, AUPRC) "
         f"{anchor_words(results)}; the errors to find are those of {results.settings.reference}. Bold: best of the "
         "year. ±: population standard deviation over years."
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
+from fcer.evaluation.verdict import verdict
 
 __all__ = ["anchor_words", "headline", "number", "p_value", "sentences_of_tests"]
 
@@ -19,23 +20,12 @@ def anchor_words(results: Results) -> str:
     return f"within {pixels:.3g} px ({pixels * PIXEL_METRES / 1000:.2f} km) of fire"
 
 
-def headline(results: Results) -> str:
-    """The result in one sentence: each method's ranking at the anchor against a random one."""
-    settings = results.settings
-    means = {row["method"]: row for row in results.over_years("anchor").to_dict("records")}
-    years = f"in {settings.years[0]}" if len(settings.years) == 1 else f"as mean of {len(settings.years)} years"
-    lead, *others = sorted(settings.methods, key=lambda method: -_ranked(means[method]["auroc"]))
-    parts = []
-    for metric, chance in (("auroc", 0.5), ("auprc", means[lead]["prevalence"])):
-        rest = [f"{method} {number(means[method][metric])}" for method in others]
-        against = "; ".join([*rest, f"chance {number(chance)}"])
-        parts.append(f"{metric.upper()} {number(means[lead][metric])} ({against})")
-    where = anchor_words(results)
-    errors = f"the errors of {settings.reference}" if lead != settings.reference else "its own errors"
-    best = "ranks" if not others else "ranks best: it finds"
-    return (
-        f"{where[0].upper()}{where[1:]}, the uncertainty of {lead} {best} {errors} with {' and '.join(parts)}, {years}."
-    )
+def headline(results: Results) -> list[str]:
+    """What the paired tests by fire allow to say, controls and chance included; synthetic fires are named first."""
+    synthetic = ["These fires are synthetic: they never burnt, and the numbers say nothing of real ones."]
+    where = f"{anchor_words(results)[0].upper()}{anchor_words(results)[1:]}, errors of {results.settings.reference}"
+    said = [f"{where}. {sentence[0].upper()}{sentence[1:]}." for sentence in verdict(results)]
+    return [*(synthetic if results.settings.synthetic else []), *said]
 
 
 def sentences_of_tests(results: Results) -> list[str]:
@@ -66,11 +56,11 @@ def _test_sentence(row: Mapping[Any, Any]) -> str:
         low, high = (number(row[end], signed=True) for end in ("ci_low", "ci_high"))
         interval = f" (95% interval of the difference {low} to {high}, drawing fires)"
     effect = "undefined" if math.isnan(row["rank_biserial"]) else number(row["rank_biserial"], 2, signed=True)
-    verdict = "is shown" if row["p_holm"] < _LEVEL else "is not shown"
+    shown = "is shown" if row["p_holm"] < _LEVEL else "is not shown"
     p, corrected = p_value(row["p"]), p_value(row["p_holm"])
     return (
         f"{what}: in the median over {row['n']:.0f} {row['unit']}s {row['a']} is {size} {row['b']}{interval}; "
-        f"that {row['a']} ranks better {verdict} at the 5% level "
+        f"that {row['a']} ranks better {shown} at the 5% level "
         f"(rank-biserial r {effect}, one-sided p {p}, {corrected} after Holm's correction)."
     )
 
@@ -80,7 +70,3 @@ def p_value(value: float) -> str:
     if math.isnan(value):
         return "undefined"
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def _ranked(value: float) -> float:
-    return -math.inf if math.isnan(value) else value

@@ -22,10 +22,14 @@ from fcer.data.synthetic.spread import FireState, burn_day, ignite
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.parallel import map_tasks
 
-__all__ = ["COMPOSITE_LAG", "Recipe", "synthesize"]
+__all__ = ["COMPOSITE_LAG", "MANIFEST", "Recipe", "synthesize"]
 
 COMPOSITE_LAG = 8
 """Days until a composite of many days, such as NDVI, shows what a clear sky showed."""
+
+
+MANIFEST = "synthetic.json"
+"""In a folder of synthetic fires: what they were made by."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,7 @@ def synthesize(recipe: Recipe, out: Path, *, geotiff: bool = False, workers: int
 
 def _claim(recipe: Recipe, out: Path) -> None:
     """One folder holds the fires of one recipe: mixed ones would be a dataset that nobody can make again."""
-    manifest = out / "synthetic.json"
+    manifest = out / MANIFEST
     wanted = json.loads(json.dumps(asdict(recipe)))
     if not manifest.exists():
         if out.exists() and any(p.name.isdigit() for p in out.iterdir()) and not manifest.exists():
