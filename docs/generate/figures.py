@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from fcer.core import auroc_score, distance_to_fire, fire_region
+from fcer.core import auroc_score, auroc_within_score, distance_to_fire, fire_region
 
 __all__ = ["FIGURES"]
 
@@ -33,16 +33,6 @@ def _toy() -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     seen = np.hypot(rows - 22, columns - 29) + 18 * ndimage.shift(rough, (1, 2), mode="nearest")
     noise = ndimage.gaussian_filter(rng.normal(size=(_SIDE, _SIDE)), 2) * 9
     return distance < 8, 1 / (1 + np.exp((seen + noise - 13) / 1.2))
-
-
-def _within(unc: NDArray[np.float64], wrong: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
-    """Won pairs among all pairs of a wrong and a right pixel that were predicted alike."""
-    won = pairs = 0.0
-    for kind in (predicted, ~predicted):
-        n = float(wrong[kind].sum()) * float((~wrong[kind]).sum())
-        won += n * auroc_score(wrong[kind], unc[kind]) if n else 0.0
-        pairs += n
-    return won / pairs
 
 
 def regions() -> bytes:
@@ -75,7 +65,7 @@ def within() -> bytes:
     for axis, name, unc in zip(axes[1:], names, (predicted.astype(float), entropy), strict=True):
         axis.imshow(np.where(near, unc, np.nan), cmap="viridis", vmin=0, vmax=1)
         whole = auroc_score(wrong[near], unc[near])
-        alike = _within(unc[near], wrong[near], predicted[near])
+        alike = auroc_within_score(wrong[near], unc[near], predicted[near])
         _bare(axis, f"{name}\nAUROC {whole:.2f}\namong pixels predicted alike {alike:.2f}")
     return _svg(figure)
 

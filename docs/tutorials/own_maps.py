@@ -87,7 +87,8 @@ figure.savefig("own_maps_sweep.png", dpi=120)
 # ![AUROC over the distance from fire](own_maps_sweep.png)
 #
 # Beyond six pixels the map that only knows the predicted class scores as well as entropy, or better. That is no
-# success of the map: most errors of this forecast are false alarms, and false alarms lie where fire was predicted. See
+# success of the map: most errors of this forecast are false alarms, and false alarms lie where fire was predicted. The
+# column `within` of the summary compares only pixels that were predicted alike; there the map is worth nothing. See
 # [what FCER can and cannot tell](../understand/fcer.md).
 #
 # `results.write("results")` stores every table; `fcer report --results results` makes figures and a page of it.
