@@ -171,7 +171,7 @@ def evaluate(
         per_image=per_image,
         tests=compare(per_image, pairs, bootstrap, seed, controls),
         intervals=confidence(estimated),
-        sensitivity=sensitivity_table(measured, anchors, pairs),
+        sensitivity=sensitivity_table(measured, anchors, [pair for pair in pairs if pair[1] not in controls]),
         reliability=reliability_table(measured),
         corp=corp_table(measured),
         own_errors=own_errors_table(measured),
