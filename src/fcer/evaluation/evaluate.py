@@ -134,7 +134,7 @@ def evaluate(
         anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
         anchors = _anchors(anchor_px, segmentation)
         finite = tuple(sorted({*swept[:-1], *anchors.values()}))
-        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold)
+        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold, bootstrap > 0)
         measured = []
         for year, of_year, found in zip(years, fires, segmentation, strict=True):
             regions = way.sweep(year, methods, controls, reference, of_year, plan)
