@@ -9,6 +9,7 @@ import pytest
 from fcer.evaluation import Results, evaluate_files
 
 GOLDEN = Path(__file__).parent.parent / "data" / "golden"
+WITHIN = json.loads((GOLDEN / "fcer_within.json").read_text())["years"]
 EXPECTED = json.loads((GOLDEN / "fcer_expected.json").read_text())
 YEARS = EXPECTED["years"]
 METHODS = ("student", "ensemble")
@@ -56,7 +57,7 @@ def test_per_image(results, year, method, metric):
 
 @pytest.mark.parametrize("metric", ["auroc", "auprc"])
 def test_pooled_test(results, metric):
-    (found,) = rows(results.tests, metric=metric, scope="pooled", unit="image").to_dict("records")
+    (found,) = rows(results.tests, metric=metric, scope="pooled", unit="image", b="ensemble").to_dict("records")
     assert (found["a"], found["b"]) == METHODS
     for name, value in EXPECTED["wilcoxon"][metric].items():
         assert found[name] == pytest.approx(value, abs=1e-9)
@@ -64,3 +65,36 @@ def test_pooled_test(results, metric):
 
 def test_random_baseline(results):
     assert results.auprc_baseline == pytest.approx(EXPECTED["auprc_baseline_r4"], abs=1e-9)
+
+
+@pytest.fixture(scope="module", params=["exact", "shards"])
+def by_engine(request) -> tuple[Results, float]:
+    files = [GOLDEN / f"predictions_{year}.npz" for year in YEARS]
+    found = evaluate_files(files, bootstrap=0, engine=request.param)
+    return found, 1e-9 + max(found.settings.auroc_bound, found.settings.within_bound)
+
+
+@pytest.mark.parametrize("year", YEARS)
+def test_within_the_predicted_class_and_skill(by_engine, year):
+    results, ranked = by_engine
+    limits = dict.fromkeys(("auroc", "auroc_within", "auroc_alarms", "auroc_missed"), ranked)
+    limits |= {"brier_skill": 1e-6, "nll_skill": 1e-6}
+    for method, metrics in WITHIN[str(year)]["methods"].items():
+        curve = rows(results.sweep, year=year, method=method)
+        for metric, limit in limits.items():
+            if method == "probability" and metric.endswith("skill"):
+                assert curve[metric].isna().all(), "a control borrows its probabilities"
+                continue
+            expected = np.array(metrics[metric], dtype=float)
+            np.testing.assert_allclose(curve[metric], expected, rtol=0, atol=limit, err_msg=f"{method} {metric}")
+        share = np.array(WITHIN[str(year)]["false_alarm_share"], dtype=float)
+        np.testing.assert_allclose(curve["false_alarm_share"], share, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("year", YEARS)
+def test_surface_over_common_images(by_engine, year):
+    for method, expected in WITHIN[str(year)]["surface"].items():
+        (row,) = rows(by_engine[0].segmentation, year=year, method=method).to_dict("records")
+        assert row["asd_images"] == expected["asd_images"]
+        assert row["asd_m"] == pytest.approx(expected["asd_m"], abs=1e-3)
+        assert row["asd_common_m"] == pytest.approx(expected["asd_common_m"], abs=1e-3)

@@ -3,29 +3,25 @@
 import tracemalloc
 import weakref
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from fcer.evaluation.region_pieces import RegionPiece, RegionTask, sweep_shard
-from fcer.evaluation.region_totals import RegionTotal
-from fcer.evaluation.segmentation_pieces import (
-    SegmentationPiece,
-    SegmentationTask,
-    SegmentationTotal,
-    segment_shard,
-)
-from fcer.evaluation.year import Fires, fires_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fcer.core.rankers import CodedRanks
+from fcer.core.region_totals import RegionPlan, RegionTotals
 from fcer.evaluation import evaluate, shards
-from fcer.evaluation.shards import Shard, cut
+from fcer.evaluation.engines import Fires, RegionTask, SegmentationTask, segment_shard, sweep_shard
+from fcer.evaluation.segmentation_totals import SegmentationPlan, SegmentationTotals
+from fcer.evaluation.shards import cut
 from fcer.maps.predicted_maps import PredictedMaps
 from shard_cases import IMAGES, Lazy, assert_same_bits, fire_arrays, fire_maps
 
-RADII, ANCHORS = (0.0, 1.5, 4.0, 8.0), (4.0, 1.5)
+PLAN = RegionPlan((0.0, 1.5, 4.0, 8.0), (4.0, 1.5), CodedRanks, draws=True)
+SEGMENTATION = SegmentationPlan(CodedRanks, 0.5, draws=True)
 N_IMAGES = 40
 
 
@@ -75,27 +71,29 @@ def numbers(found: Any) -> Iterator[np.ndarray]:
         yield np.asarray(found)
 
 
-def pieces_of(maps: PredictedMaps) -> tuple[Fires, list[tuple[Shard, SegmentationPiece, RegionPiece | None]]]:
-    """The student's; none of regions where a shard has no fire."""
-    on_fire = maps.fire(slice(None)).any(axis=(1, 2))
-    fires = fires_of(maps, on_fire, 20, 0)
+def pieces_of(maps: PredictedMaps) -> tuple[Fires, list[tuple[SegmentationTotals, RegionTotals]]]:
+    """The student's, shard by shard."""
+    fires = Fires.of(maps, 20, 0)
     made = []
     for shard in cut(maps):
-        fire = fires.fire[shard.place]
-        found = segment_shard(SegmentationTask(shard, fire))["student"]
-        regions = sweep_shard(RegionTask(shard, fire, "student", RADII, ANCHORS))
-        assert bool(regions) == on_fire[shard.place].any()
-        made.append((shard, found, regions.get("student")))
+        of_image, methods = fires.of_image[shard.place], ("student",)
+        found = segment_shard(SegmentationTask(shard, of_image, methods, SEGMENTATION))
+        regions = sweep_shard(RegionTask(shard, of_image, methods, (), (), "student", PLAN))
+        made.append((found["student"], regions["student"]))
     return fires, made
 
 
-def totals_of(maps: PredictedMaps, fires: Fires, pieces: list) -> tuple[SegmentationTotal, RegionTotal]:
-    segmentation, regions = SegmentationTotal(maps, fires.draws), RegionTotal(fires, RADII, ANCHORS)
-    for shard, found, near in pieces:
-        segmentation.add(shard, found)
-        if near is not None:
-            regions.add(shard, near)
-    return segmentation, regions
+def measured(fires: Fires, pieces: list) -> list[np.ndarray]:
+    """Every number that the pieces come to, merged in their order."""
+    weights = fires.resamples.weights
+    segmentation, regions = (
+        SegmentationTotals(SEGMENTATION, weights),
+        RegionTotals(PLAN, own_prob=True, weights=weights),
+    )
+    for found, near in pieces:
+        segmentation.merge(found)
+        regions.merge(near)
+    return [*numbers(segmentation.result()), *numbers(regions.result(fires.resamples))]
 
 
 @pytest.fixture(scope="module")
@@ -104,32 +102,17 @@ def made():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shards, "_IMAGES", IMAGES)
         fires, pieces = pieces_of(maps)
-    expected = [list(numbers(total.result())) for total in totals_of(maps, fires, pieces)]
-    return maps, fires, pieces, expected
+    return maps, fires, pieces, measured(fires, pieces)
 
 
 @settings(max_examples=10)
 @given(order=st.permutations(range(N_IMAGES // IMAGES)))
 def test_the_order_of_pieces_changes_no_bit(made, order):
-    maps, fires, pieces, expected = made
-    for total, numbers_before in zip(totals_of(maps, fires, [pieces[k] for k in order]), expected, strict=True):
-        found = list(numbers(total.result()))
-        assert len(found) == len(numbers_before) > 5
-        for ours, theirs in zip(found, numbers_before, strict=True):
-            np.testing.assert_array_equal(ours, theirs)
-
-
-def test_pieces_count_every_pixel_once(made):
-    maps, _, pieces, _ = made
-    on_fire = maps.fire(slice(None)).any(axis=(1, 2))
-    assert sum(int(found.codes.counts.sum()) for _, found, _ in pieces) == maps.n_pixels + int(maps.arrays["y"].sum())
-    near = [piece for _, _, piece in pieces if piece is not None]
-    assert 0 < len(near) < len(pieces)
-    assert sum(len(piece.scores.auroc) for piece in near) == on_fire.sum()
-    wrong = (maps.arrays["student_prob"] > 0.5) != maps.arrays["y"]
-    wrong = int((wrong & maps.inside(slice(None)))[on_fire].sum())
-    everywhere = int(maps.size[on_fire].prod(axis=1).sum())
-    assert sum(int(piece.full.counts.sum()) for piece in near) == everywhere + wrong
+    _, fires, pieces, expected = made
+    found = measured(fires, [pieces[k] for k in order])
+    assert len(found) == len(expected) > 20
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def n_bytes(found: Any) -> int:
@@ -140,26 +123,24 @@ def test_totals_grow_by_a_row_for_each_image_and_no_more():
     size = {}
     for n_images in (40, 80):
         maps = fire_maps(2018, n_images=n_images)
-        fires = fires_of(maps, np.ones(n_images, dtype=bool), 20, 0)
-        totals = SegmentationTotal(maps, fires.draws), RegionTotal(fires, RADII, ANCHORS)
-        # whose fire an image shows, and how often each is drawn, is known once for all methods
-        size[n_images] = n_bytes(totals) - 3 * n_bytes(fires.draws) - n_bytes((fires.on_fire, fires.fire))
-    rows = (3 + 2) + 1 + (4 * len(ANCHORS) + 2)
-    assert size[80] - size[40] == 40 * rows * 8
+        fires, pieces = pieces_of(replace(maps, fire_id=np.array(["one"] * n_images)))
+        weights = fires.resamples.weights
+        totals = SegmentationTotals(SEGMENTATION, weights), RegionTotals(PLAN, own_prob=True, weights=weights)
+        for piece in pieces:
+            for total, part in zip(totals, piece, strict=True):
+                total.merge(part)
+                total._levels._weigh()
+        size[n_images] = n_bytes(totals)
+    rows = (4 + 2) + 1 + (5 * len(PLAN.anchors) + 1 + 2)  # and the first of each block's images
+    assert size[80] - size[40] <= 40 * rows * 8 + 2 * 5 * 8
 
 
 def test_pieces_are_no_larger_for_being_of_many_images(made):
-    maps, _, _, _ = made
-    fire = np.zeros(N_IMAGES, dtype=np.int64)
+    maps = made[0]
     sizes = []
     for images in (slice(0, 1), slice(0, N_IMAGES)):
         arrays = {name: array[images] for name, array in maps.arrays.items()}
-        part = PredictedMaps(2018, arrays, maps.methods, None, None, "some", maps.size[images])
-        (shard,) = cut(part)
-        task = RegionTask(shard, fire[images], "student", RADII, ANCHORS)
-        pieces = segment_shard(SegmentationTask(shard, fire[images])), sweep_shard(task)
-        codes = [packed.counts.size for piece in pieces[1].values() for packed in (piece.rings, piece.full)]
-        assert max(codes) < 2 * part.n_pixels
+        _, pieces = pieces_of(PredictedMaps(2018, arrays, maps.methods, None, None, "some", maps.size[images]))
         sizes.append(n_bytes(pieces))
     added = sum(array[1:].nbytes for array in maps.arrays.values())
     assert sizes[1] - sizes[0] < 3 * added
@@ -190,22 +171,22 @@ def test_memory_does_not_grow_with_the_year(monkeypatch):
             tracemalloc.stop()
     added = 3 * sum(stack.nbytes for stack in stacks.values())
     assert peaks["exact", 5] - peaks["exact", 2] > added / 2, "else this tests nothing"
-    assert peaks["shards", 5] - peaks["shards", 2] < added / 20
+    assert peaks["shards", 5] - peaks["shards", 2] < added / 10, "a row for each image, and no pixel of it"
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_piece_that_was_added_is_let_go(monkeypatch, workers):
+def test_a_piece_that_was_merged_is_let_go(monkeypatch, workers):
     monkeypatch.setattr(shards, "_IMAGES", 2)
-    added: list[weakref.ref] = []
+    merged: list[weakref.ref] = []
     alive = []
-    add = SegmentationTotal.add
+    merge = SegmentationTotals.merge
 
-    def watched(self: SegmentationTotal, shard: Shard, piece: SegmentationPiece) -> None:
-        alive.append(sum(reference() is not None for reference in added))
-        added.append(weakref.ref(piece))
-        add(self, shard, piece)
+    def watched(self: SegmentationTotals, piece: SegmentationTotals) -> None:
+        alive.append(sum(reference() is not None for reference in merged))
+        merged.append(weakref.ref(piece))
+        merge(self, piece)
 
-    monkeypatch.setattr(SegmentationTotal, "add", watched)
+    monkeypatch.setattr(SegmentationTotals, "merge", watched)
     evaluate(fire_maps(n_images=24), engine="shards", bootstrap=0, radii=[], workers=workers)
     assert len(alive) == 24
     assert max(alive) <= 4, "two methods of this shard, and of the one before"

@@ -26,22 +26,24 @@ def test_golden_numbers(golden):
     assert bounds["auroc"] < 1e-3 and bounds["auprc"] < 1e-2
     for (year, method), curve in golden.sweep.groupby(["year", "method"]):
         for metric, tolerance in bounds.items():
+            if method == "probability":
+                continue
             expected = EXPECTED["sweep"][str(year)][method][metric]
             np.testing.assert_allclose(curve[metric], expected, rtol=0, atol=tolerance)
     for k, year in enumerate(EXPECTED["years"]):
         expected = EXPECTED["asd_m"][str(year)]
-        for row in golden.segmentation.query("year == @year").to_dict("records"):
+        for row in golden.segmentation.query("year == @year and method != 'probability'").to_dict("records"):
             assert row["ap"] == pytest.approx(EXPECTED["ap"][row["method"]][k], abs=bounds["auprc"])
             assert row["asd_m"] == pytest.approx(expected[row["method"]], abs=1e-6)
             assert row["missed"] == expected[f"missed_{row['method']}"]
 
 
 def test_golden_images_and_tests(golden):
-    for (year, method), rows in golden.per_image.groupby(["year", "method"]):
+    for (year, method), rows in golden.per_image.query("method != 'probability'").groupby(["year", "method"]):
         for metric in ("auroc", "auprc"):
             expected = EXPECTED["per_image_r4"][str(year)][f"{metric}_{method}"]
             np.testing.assert_allclose(rows[metric].dropna(), expected, rtol=0, atol=1e-9)
-    pooled = golden.tests.query("scope == 'pooled' and unit == 'image'").set_index("metric")
+    pooled = golden.tests.query("scope == 'pooled' and unit == 'image' and b == 'ensemble'").set_index("metric")
     for metric, expected in EXPECTED["wilcoxon"].items():
         for name, value in expected.items():
             assert pooled.loc[metric, name] == pytest.approx(value, abs=1e-9)
@@ -60,7 +62,7 @@ def test_shards_on_the_command_line(fcer_main, tmp_path):
     assert code == 0
     settings = Results.read(tmp_path / "out").settings
     assert settings.engine == "shards" and 0 < settings.auroc_bound < 1e-3
-    assert out.splitlines()[1].startswith("ranked by 16-bit codes, shard by shard: AUROC within ")
+    assert "\nranked by 16-bit codes, shard by shard: AUROC within " in out
     assert "student > ensemble, AUROC per image: n 14" in out
 
 

@@ -65,17 +65,17 @@ def test_shards_hold_what_the_year_holds(tmp_path, source):
         parts = cut(maps)
         for part in [*parts, parts[0]]:
             seen = 0
-            for block in read(part, unc=True):
+            for block in read(part, prob=METHODS, unc=METHODS):
                 images = range(part.first, 40)[block.images]
                 seen += len(images)
-                np.testing.assert_array_equal(block.fire, stacks["y"][images] == 1)
+                np.testing.assert_array_equal(block.burnt, stacks["y"][images] == 1)
                 for method in METHODS:
                     np.testing.assert_array_equal(block.prob[method], stacks[f"{method}_prob"][images])
                     np.testing.assert_array_equal(block.unc[method], stacks[f"{method}_unc"][images])
-                inside = np.ones_like(block.fire) if block.inside is None else block.inside
+                inside = np.ones_like(block.burnt) if block.inside is None else block.inside
                 assert inside.sum(axis=(1, 2)).tolist() == stacks["size"][images].prod(axis=1).tolist()
             assert seen == part.n_images
-        assert all(not block.unc for block in read(parts[0], unc=False))
+        assert all(not block.unc for block in read(parts[0], prob=METHODS))
     close_opened()
 
 
@@ -85,7 +85,7 @@ def test_a_file_that_is_written_anew_is_opened_anew(tmp_path, suffix):
         path = written(tmp_path, suffix, stacks)
         os.utime(path, (seed, seed))  # clocks of files may be slow
         with open_maps(path, values=False) as maps:
-            block = next(read(cut(maps)[1], unc=False))
+            block = next(read(cut(maps)[1], prob=METHODS))
         np.testing.assert_array_equal(block.prob["student"], stacks["student_prob"][IMAGES : 2 * IMAGES])
     close_opened()
     close_opened()
@@ -97,7 +97,7 @@ def test_the_last_file_alone_stays_open(tmp_path, suffix):
         write_maps(path, fire_maps(int(path.parent.name)))
         with open_maps(path, values=False) as maps:
             parts = cut(maps)
-        assert [len(list(read(part, unc=True))) for part in parts] == [1] * len(parts)
+        assert [len(list(read(part, prob=METHODS, unc=METHODS))) for part in parts] == [1] * len(parts)
     assert [is_open(path) for path in paths] == [False, True]
     close_opened()
     assert not is_open(paths[1])

@@ -14,7 +14,7 @@ from plain_fcer import METHODS
 
 TABLES = [
     *("sweep", "segmentation", "per_image", "tests", "anchor", "intervals", "sensitivity", "reliability"),
-    *("own_errors", "risk_coverage"),
+    *("corp", "own_errors", "risk_coverage"),
 ]
 IMAGES = 5
 """Of a shard in most of these tests: the maps below are four shards, the second of which has no fire."""
@@ -78,7 +78,13 @@ def assert_same_bits(ours: Results, theirs: Results) -> None:
         pd.testing.assert_frame_equal(getattr(ours, name), getattr(theirs, name), check_exact=True)
 
 
-_SUMMED = dict.fromkeys(("brier", "nll", "ece", "ece_mass", "asd_m", "hausdorff95_m", "mean_prob"), 1e-9)
+_SUMMED = dict.fromkeys(
+    (
+        *("brier", "nll", "brier_skill", "nll_skill", "ece", "ece_mass", "asd_m", "asd_common_m", "hausdorff95_m"),
+        *("mean_prob", "miscalibration", "band_low", "band_high", "value", "ci_low", "ci_high"),
+    ),
+    1e-9,
+)
 
 
 def assert_close(ours: pd.DataFrame, theirs: pd.DataFrame, **tolerances: float) -> None:

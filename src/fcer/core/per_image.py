@@ -1,15 +1,13 @@
 """Ranking scores of each fire image on its own, in several regions: what paired tests compare."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from fcer.core.arrays import FloatArray, IntArray
 from fcer.core.near_fire import NearFire
-from fcer.core.rank_counts import placed_counts
-from fcer.core.ranking import auprc, auroc, auroc_within
+from fcer.core.rank_counts import N_CELLS, place
 
 __all__ = ["ImageScores", "image_scores"]
 
@@ -25,15 +23,52 @@ class ImageScores(NamedTuple):
 
 
 def image_scores(near: NearFire, unc: FloatArray, radii: Sequence[float]) -> ImageScores:
-    """Score each image in the regions of some of `near.radii`, in any order; `unc` is in the list's order."""
-    shape = near.n_images, len(radii)
-    scores, counts = np.full((3, *shape), np.nan), np.zeros((2, *shape), dtype=np.int64)
-    columns = np.argsort(radii)
-    # rings of the list between two of these radii are one ring here
+    """Score each image in the regions of some of `near.radii`, in any order; `unc` is in the list's order.
+
+    An image has a few hundred pixels only, so all are done at once: keys tell images apart first and uncertainties
+    within them second, and pixels are counted below and at each error's key.
+    """
+    # rings of the list between two of these radii are one ring here; what is beyond the last does not count
     ring = np.searchsorted(np.sort(radii), near.radii)[near.ring]
-    for image, (start, stop) in enumerate(pairwise(near.edges)):
-        by_class = placed_counts(unc[start:stop], near.cell[start:stop], ring[start:stop], len(radii))
-        ranks = by_class.pooled
-        scores[:, image, columns] = auroc(ranks), auprc(ranks), auroc_within(by_class)
-        counts[:, image, columns] = ranks.n_positives + ranks.n_negatives, ranks.n_positives
-    return ImageScores(*scores, *counts)
+    some = ring < len(radii)
+    values, rank = np.unique(unc[some], return_inverse=True)
+    key = near.image[some] * values.size + rank
+    cell = near.cell[some].astype(np.intp)
+    errors = np.unique(key[cell % 2 == 1])
+    image = errors // max(values.size, 1)
+    # pixels of the regions (radii, cells, places), where an error's place is odd; and all of each image
+    n_places = 2 * errors.size + 1
+    row = ring[some] * N_CELLS + cell
+    counted = np.bincount(row * n_places + place(key, errors), minlength=len(radii) * N_CELLS * n_places)
+    regions = counted.reshape(len(radii), N_CELLS, n_places).cumsum(axis=0)
+    n = np.bincount(row * near.n_images + near.image[some], minlength=len(radii) * N_CELLS * near.n_images)
+    n = n.reshape(len(radii), N_CELLS, near.n_images).cumsum(axis=0)
+    before = n.cumsum(axis=2) - n  # in images before
+    below, tied = regions.cumsum(axis=2)[..., :-1:2] - before[..., image], regions[..., 1::2]
+    scores = _scores(below, tied, n, image)
+    order = np.argsort(np.argsort(radii))
+    n_errors = n[:, 1] + n[:, 3]
+    return ImageScores(*(column[order].T for column in (*scores, n.sum(axis=1), n_errors)))
+
+
+def _scores(below: IntArray, tied: IntArray, n: IntArray, image: IntArray) -> list[FloatArray]:
+    """AUROC, AUPRC and AUROC within the class (radii, images), from counts at errors (radii, cells, errors)."""
+
+    def summed(values: FloatArray) -> FloatArray:
+        """Over each image's errors."""
+        bins = image + n.shape[2] * np.arange(len(n))[:, None]
+        sums = np.bincount(bins.ravel(), weights=values.ravel(), minlength=n[:, 0].size)
+        return np.asarray(sums.reshape(n[:, 0].shape))
+
+    missed, alarms = (summed(tied[:, k + 1] * (2.0 * below[:, k] + tied[:, k])) for k in (0, 2))
+    all_below, all_tied = below[:, 0::2].sum(axis=1), tied[:, 0::2].sum(axis=1)  # of right pixels
+    errors_below, errors_tied = below[:, 1::2].sum(axis=1), tied[:, 1::2].sum(axis=1)
+    won = summed(errors_tied * (2.0 * all_below + all_tied))
+    n_errors, n_right = n[:, 1] + n[:, 3], n[:, 0] + n[:, 2]
+    errors_above = n_errors[:, image] - errors_below
+    precision = errors_above / np.maximum(errors_above + n_right[:, image] - all_below, 1)
+    pairs = n_errors * n_right
+    with np.errstate(invalid="ignore"):
+        auprc = np.where(pairs > 0, summed(errors_tied * precision) / n_errors, np.nan)
+        within = (missed + alarms) / (2 * (n[:, 1] * n[:, 0] + n[:, 3] * n[:, 2]))
+        return [won / (2 * pairs), auprc, within]

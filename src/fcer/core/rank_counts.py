@@ -11,7 +11,7 @@ import numpy as np
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["ClassCounts", "RankCounts", "cells_of", "counts_by_level", "place", "placed_counts"]
+__all__ = ["ClassCounts", "RankCounts", "cells_of", "counts_by_level", "nested_counts", "place"]
 
 N_CELLS = 4
 """Kinds of pixels: predicted as fire or not, right or wrong."""
@@ -71,30 +71,13 @@ def counts_by_level(positives: Any, negatives: Any) -> RankCounts:
     )
 
 
-def placed_counts(scores: FloatArray, cell: IntArray, ring: IntArray, n_rings: int) -> ClassCounts:
-    """Counts of the regions (regions, scores) made of the first ring, of the first two, and so on.
-
-    For one image's few hundred pixels, where the number of operations is what takes time.
-    """
-    thresholds = np.unique(scores[cell % 2 == 1])
-    n_places = 2 * thresholds.size + 1
-    row = ring.astype(np.intp) * N_CELLS + cell
-    size = n_rings * N_CELLS * n_places
-    counted = np.bincount(place(scores, thresholds) + n_places * row, minlength=size)[:size]
-    regions = counted.reshape(n_rings, N_CELLS, n_places).cumsum(axis=0)
-    below, tied, n = regions.cumsum(axis=2)[..., :-1:2], regions[..., 1::2], regions.sum(axis=2)
-    return ClassCounts(
-        *(
-            RankCounts(below[:, wrong], tied[:, wrong], below[:, right], tied[:, right], n[:, wrong], n[:, right])
-            for right, wrong in ((0, 1), (2, 3))
-        )
-    )
-
-
 def nested_counts(
     scores: FloatArray, cell: IntArray, ring: IntArray, n_rings: int, rest: FloatArray
 ) -> Iterator[ClassCounts]:
-    """The same one region after the other, for many pixels; `rest`, ascending, joins the last region's cell 0."""
+    """Counts of the regions made of the first ring, of the first two, and so on.
+
+    `rest`, ascending, are more pixels of cell 0 in the last ring: most of all that there are.
+    """
     thresholds = np.unique(scores[cell % 2 == 1])
     order = np.argsort(ring, kind="stable")
     scores, cell = scores[order], cell[order]
@@ -119,8 +102,9 @@ def nested_counts(
         )
 
 
-def place(scores: FloatArray, thresholds: FloatArray) -> IntArray:
+def place(scores: FloatArray | IntArray, thresholds: FloatArray | IntArray) -> IntArray:
     """Where each score lies among ascending, distinct thresholds: 2i between the i-1st and ith, 2i+1 on the ith."""
     between = np.searchsorted(thresholds, scores)
-    on = np.append(thresholds, np.nan)[between] == scores
+    on = between < thresholds.size
+    on[on] = thresholds[between[on]] == scores[on]
     return np.asarray(2 * between + on)

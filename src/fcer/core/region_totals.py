@@ -63,6 +63,8 @@ class RegionPlan(NamedTuple):
     anchors: tuple[float, ...]
     ranks: type[Ranks]
     threshold: float = FIRE_THRESHOLD
+    draws: bool = False
+    """Whether draws of fires are wanted."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,8 @@ class RegionTotals:
         if prob is not None and self._losses is not None:
             losses = self._losses.update(near, burnt, prob)[:, :, : self._anchor_ring + 1].sum(axis=2)
             self._update_own(prob[near.position[at_anchor]], near_unc[at_anchor], burnt_at_anchor)
-        self._levels.update(fire, image, codes_of(near_unc[at_anchor]), near.cell[at_anchor])
+        if self._plan.draws:
+            self._levels.update(fire, image, codes_of(near_unc[at_anchor]), near.cell[at_anchor])
         n_burnt = np.bincount(image[burnt_at_anchor], minlength=near.n_images)
         scores = image_scores(near, near_unc, self._plan.anchors)
         self._rows.append(_ImageRows(first, fire, scores, n_burnt, losses))

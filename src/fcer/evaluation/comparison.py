@@ -61,12 +61,15 @@ def compare(
     of Holm's correction. Its tests against controls are another: they must not blunt the question which is better.
     """
     scores = per_image.pivot(index=["year", "fire_id", "index"], columns="method", values=list(RANKING_METRICS))
-    samples = [(scope, unit, table) for scope, part in _scopes(scores) for unit, table in _units(part)]
-    rows = []
-    for a, b in pairs:
-        for scope, unit, table in samples:
+    samples = []
+    for scope, part in _scopes(scores):
+        for unit, table in _units(part):
             fire = _fires(table)
             draws = draw_fires(fire.max(initial=-1) + 1, n_draws, np.random.default_rng(seed))
+            samples.append((scope, unit, table, fire, draws))
+    rows = []
+    for a, b in pairs:
+        for scope, unit, table, fire, draws in samples:
             for metric in RANKING_METRICS:
                 ours, theirs = table[metric][a].to_numpy(), table[metric][b].to_numpy()
                 delta = ours - theirs

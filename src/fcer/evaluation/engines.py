@@ -105,7 +105,7 @@ def sweep_shard(task: RegionTask) -> dict[str, RegionTotals]:
     own = [method for method in task.methods if method not in task.controls]
     needed = [task.reference] if task.near is None or set(task.methods) & set(task.borrowed) else []
     stored = [method for method in task.methods if method not in task.borrowed]
-    for k, block in enumerate(read(task.shard, prob=list(dict.fromkeys(own + needed)), unc=stored)):
+    for k, block in enumerate(read(task.shard, prob=list(dict.fromkeys(own + needed)), unc=stored, again=True)):
         near = _near(block, task) if task.near is None else task.near[k]
         if near is None:
             continue
@@ -228,7 +228,7 @@ class Engine:
             close_opened()
 
     def _listed(self, task: RegionTask) -> tuple[NearFire | None, ...]:
-        listed = tuple(_near(block, task) for block in read(task.shard, prob=[task.reference]))
+        listed = tuple(_near(block, task) for block in read(task.shard, prob=[task.reference], again=True))
         self.bar.update(task.shard.n_images)
         return listed
 

@@ -107,7 +107,7 @@ def evaluate(
     >>> prob = np.clip(0.5 * y + 0.25 + 0.2 * rng.standard_normal(y.shape), 0, 1)
     >>> arrays = {"y": y, "mine_prob": prob, "mine_unc": 1 - abs(2 * prob - 1)}
     >>> results = evaluate(PredictedMaps.from_arrays(arrays, year=2021), bootstrap=0)
-    >>> results.sweep[["radius_px", "auroc", "n_errors"]].round(3).tail(2)
+    >>> results.sweep.query("method == 'mine'")[["radius_px", "auroc", "n_errors"]].round(3).tail(2)
         radius_px  auroc  n_errors
     10       10.0  0.861       279
     11        inf  0.866       426
@@ -134,7 +134,7 @@ def evaluate(
         anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
         anchors = _anchors(anchor_px, segmentation)
         finite = tuple(sorted({*swept[:-1], *anchors.values()}))
-        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold)
+        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold, bootstrap > 0)
         measured = []
         for year, of_year, found in zip(years, fires, segmentation, strict=True):
             regions = way.sweep(year, methods, controls, reference, of_year, plan)
@@ -171,7 +171,7 @@ def evaluate(
         per_image=per_image,
         tests=compare(per_image, pairs, bootstrap, seed, controls),
         intervals=confidence(estimated),
-        sensitivity=sensitivity_table(measured, anchors, pairs),
+        sensitivity=sensitivity_table(measured, anchors, [pair for pair in pairs if pair[1] not in controls]),
         reliability=reliability_table(measured),
         corp=corp_table(measured),
         own_errors=own_errors_table(measured),

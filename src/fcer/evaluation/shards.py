@@ -82,18 +82,22 @@ def _shard(maps: PredictedMaps, images: slice) -> Shard:
     return Shard(own, slice(0, images.stop - images.start), images.start)
 
 
-def read(shard: Shard, *, prob: Sequence[str], unc: Sequence[str] = ()) -> Iterator[Block]:
-    """The shard block by block, each value checked: what burnt, and some methods' probability and uncertainty."""
+def read(shard: Shard, *, prob: Sequence[str], unc: Sequence[str] = (), again: bool = False) -> Iterator[Block]:
+    """The shard block by block: what burnt, and some methods' probability and uncertainty.
+
+    Each value is checked, unless it is read `again`: uncertainties alone are not there the first time.
+    """
     maps = shard.maps if isinstance(shard.maps, PredictedMaps) else _open(shard.maps)
     names = ["y", *(f"{method}_prob" for method in prob), *(f"{method}_unc" for method in unc)]
     where = str(shard)
     for start in range(0, shard.n_images, IMAGES_AT_ONCE):
         here = slice(start, min(start + IMAGES_AT_ONCE, shard.n_images))
         images = slice(shard.images.start + here.start, shard.images.start + here.stop)
-        arrays = _read(maps, names, images, where)
+        arrays = _read(maps, names, images, where, again)
         inside = maps.inside(images)
         burnt = arrays["y"] != 0
-        check_padding(burnt, inside, shard.first + start, maps.source)
+        if not again:
+            check_padding(burnt, inside, shard.first + start, maps.source)
         yield Block(
             here,
             burnt,
@@ -118,11 +122,14 @@ def _damage_named(where: str) -> Iterator[None]:
         raise PredictionsError(f"{where}: truncated or damaged ({reason}); write it again") from None
 
 
-def _read(maps: PredictedMaps, names: list[str], images: slice, where: str) -> dict[str, np.ndarray[Any, Any]]:
+def _read(
+    maps: PredictedMaps, names: list[str], images: slice, where: str, again: bool
+) -> dict[str, np.ndarray[Any, Any]]:
     with _damage_named(where):
         arrays = {name: np.ascontiguousarray(maps.arrays[name][images]) for name in names}
     for name, array in arrays.items():
-        check_block(array, name, where)
+        if not again or name.endswith("_unc"):
+            check_block(array, name, where)
     return {name: array.astype(array.dtype.newbyteorder("="), copy=False) for name, array in arrays.items()}
 
 

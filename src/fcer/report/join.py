@@ -13,7 +13,7 @@ from fcer.evaluation.results import Results
 
 __all__ = ["join"]
 
-_BY_YEAR = ("sweep", "segmentation", "per_image", "anchor", "reliability", "own_errors", "risk_coverage")
+_BY_YEAR = ("sweep", "segmentation", "per_image", "anchor", "reliability", "corp", "own_errors", "risk_coverage")
 _TESTED = ("n", "n_nonzero", "w_plus", "w_minus", "p", "p_two_sided", "rank_biserial", "median_delta")
 
 
@@ -34,8 +34,9 @@ def join(folders: Sequence[Path | str]) -> Results:
     first = results[0].settings
     settings = replace(first, years=tuple(sorted(year for part in results for year in part.settings.years)))
     tables = {name: _concat(results, name) for name in _BY_YEAR}
-    pairs = method_pairs(first.methods, "student" if "student" in first.methods else first.reference)
-    tests = compare(tables["per_image"], pairs, first.bootstrap, first.seed)
+    lead = "student" if "student" in first.own_methods else first.reference
+    pairs = method_pairs(first.own_methods, lead, first.controls)
+    tests = compare(tables["per_image"], pairs, first.bootstrap, first.seed, first.controls)
     intervals = pd.concat([part.intervals for part in results], ignore_index=True)
     return Results(
         settings,
@@ -69,6 +70,7 @@ def _shared(part: Results) -> dict[str, str]:
     return {
         "methods": ", ".join(sorted(part.settings.methods)),
         "reference": part.settings.reference,
+        "threshold": f"{part.settings.threshold:g}",
         "anchor": f"{part.settings.anchor_px} px",
         "radii": ", ".join(f"{radius:g}" for radius in part.sweep["radius_px"].unique()),
     }
