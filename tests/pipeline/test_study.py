@@ -103,7 +103,7 @@ def test_a_broken_fire_is_told_of_once(fires: Path, tmp_path: Path):
 
 def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(fires: Path, tmp_path: Path):
     """A student that validates on one burning pixel cannot be chosen; the others' years must not fail for it."""
-    settings = {"year": "all", "checkpoints": tmp_path / "members", "anchor": 0.0}
+    settings = {"year": "all", "checkpoints": tmp_path / "members", "anchor": 0.0, "select_by": "val_ap"}
     Study(tiny(fires, tmp_path, **settings), say=lambda _: None).train()
     data = tmp_path / "data"
     synthesize(RECIPE, data, workers=1)

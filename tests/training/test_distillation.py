@@ -204,12 +204,12 @@ def test_the_frozen_backbones_ap_is_that_of_its_maps(teaching: Teaching, cached:
 
 
 def test_a_student_that_was_still_getting_better_is_said(teaching: Teaching, folders: dict[str, Path], monkeypatch):
-    scores = iter([0.1, 0.2, 0.3])
+    scores = iter(np.linspace(0.1, 0.3, 20))
     monkeypatch.setattr("fcer.training.validation_region.ValidationRegion.auroc", lambda *_: next(scores))
-    sentence = r"^student: its best epoch is 3 of 3, .*; give more --head-epochs, or a higher --head-lr$"
+    sentence = r"^student: its best epoch is 20 of 20, .*; give more --head-epochs, or a higher --head-lr$"
     for _ in ("fitted", "found again"):
         with pytest.warns(FcerWarning, match=sentence):
-            distil(teaching, HEAD, anchor=4.0, **folders)
+            distil(teaching, dataclasses.replace(HEAD, epochs=20), anchor=4.0, **folders)
 
 
 def test_a_head_may_see_what_is_around_a_pixel(teaching: Teaching, folders: dict[str, Path]):

@@ -50,9 +50,10 @@ def test_epochs_may_be_ranked_by_more_than_the_score(scores, others):
 
 
 @pytest.mark.parametrize(
-    ("best", "planned", "expected"), [(95, 100, False), (96, 100, True), (3, 3, True), (2, 3, False)]
+    ("best", "planned", "expected"),
+    [(95, 100, False), (96, 100, True), (100, 100, True), (19, 20, False), (20, 20, True), (3, 3, False)],
 )
-def test_still_rising(best, planned, expected):
+def test_still_rising_in_the_last_twentieth(best, planned, expected):
     assert still_rising(best, planned) is expected
 
 

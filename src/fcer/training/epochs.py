@@ -50,5 +50,8 @@ def stalled(records: Sequence[EpochRecord], patience: int, rank: Rank = by_score
 
 
 def still_rising(best: int, epochs: int) -> bool:
-    """Whether the best epoch is among the last 5 % of all that were planned, so that more might be better still."""
-    return best > 0.95 * epochs
+    """Whether the best epoch is among the last 5 % of all that were planned, so that more might be better still.
+
+    Of fewer than 20 epochs that is none: whoever plans so few is trying something out.
+    """
+    return best > epochs - epochs // 20
