@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help demo study test lint format ui bench torture clean
+.PHONY: help demo study test lint format ui bench docs torture clean
 help:  ## this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
@@ -17,6 +17,10 @@ $(VENV)/.lock: requirements.txt
 
 $(VENV)/.lock-dev: $(VENV)/.lock requirements-dev.txt
 	$(BIN)/pip install --quiet --requirement requirements-dev.txt
+	@touch $@
+
+$(VENV)/.lock-docs: $(VENV)/.lock requirements-docs.txt
+	$(BIN)/pip install --quiet --requirement requirements-docs.txt
 	@touch $@
 
 demo: $(VENV)/.lock  ## a student distilled from an ensemble on synthetic fires, tracked by MLflow
@@ -44,6 +48,9 @@ ui: $(VENV)/.lock  ## the MLflow UI on what commands logged here
 
 bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in one run
 	$(BIN)/python -m tests.benchmarks
+
+docs: $(VENV)/.lock-docs  ## the documentation, as pages in site/ that need no network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 torture: $(VENV)/.lock-dev  ## malformed inputs and kills at random moments: tried and held by class, in minutes
 	$(BIN)/python -m tests.torture

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 def main(counts: Sequence[int] = COUNTS) -> None:
     """Print the table."""
     print("\ningest of a season's detections, one process")
-    print("     rows  file MB  seconds  us a row  peak MB  fires")
+    print("     rows  file MB  seconds  of CPU  us of CPU a row  peak MB  fires")
     for count in counts:
         with tempfile.TemporaryDirectory() as folder:
             file = written(Path(folder), season(count))
@@ -27,9 +27,11 @@ def main(counts: Sequence[int] = COUNTS) -> None:
             output = subprocess.run(
                 [sys.executable, "-c", call], check=True, capture_output=True, text=True, cwd=ROOT
             ).stdout
-            seconds, peak, fires = map(float, output.split())
+            seconds, cpu, peak, fires = map(float, output.split())
             size = file.stat().st_size / 1e6
-        row = f"{count:9d}  {size:7.0f}  {seconds:7.1f}  {1e6 * seconds / count:8.1f}  {peak:7.0f}  {fires:5.0f}"
+        row = (
+            f"{count:9d}  {size:7.0f}  {seconds:7.1f}  {cpu:6.1f}  {1e6 * cpu / count:15.1f}  {peak:7.0f}  {fires:5.0f}"
+        )
         print(row, flush=True)
 
 
@@ -37,6 +39,6 @@ def measure(file: str) -> None:
     """Print seconds, the peak of memory in MB, and how many fires there are."""
     begin = time.perf_counter()
     done = ingest([Path(file)], Path(file).parent / "out", DetectionSettings())
-    seconds = time.perf_counter() - begin
+    seconds, cpu = time.perf_counter() - begin, time.process_time()
     assert sum(done.read.values()) == sum(done.dropped.values()) + done.in_fires
-    print(seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(done.fires))
+    print(seconds, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, len(done.fires))

@@ -65,8 +65,8 @@ def test_segmentation_and_tests_are_the_engines_to_the_digit(runs: pd.DataFrame,
     tests = pd.DataFrame(json.loads((evaluated / "results" / "tests.json").read_text()))
     for metric in ("auroc", "auprc"):
         row = tests[(tests.metric == metric) & (tests.scope == "pooled") & (tests.unit == "image")].iloc[0]
-        assert parent[f"metrics.test/{metric}/p"] == row["p"]
-        assert parent[f"metrics.test/{metric}/rank_biserial"] == row["rank_biserial"]
+        assert parent[f"metrics.wilcoxon/{metric}/p"] == row["p"]
+        assert parent[f"metrics.wilcoxon/{metric}/rank_biserial"] == row["rank_biserial"]
 
 
 def test_the_mean_over_years_is_a_run_of_its_own(runs: pd.DataFrame, evaluated: Path):
@@ -126,7 +126,7 @@ def test_a_report_from_wherever_the_evaluation_is(source: str, evaluated: Path, 
 def test_a_run_says_what_was_evaluated_and_nothing_of_what_was_not(runs: pd.DataFrame):
     parent = runs[runs["tags.mlflow.runName"] == "evaluate"].dropna(axis=1).iloc[0]
     params = {name.removeprefix("params.") for name in parent.index if name.startswith("params.")}
-    assert params == {"predictions", "reference", "anchor", "radii", "bootstrap", "seed", "engine"}
+    assert params == {"predictions", "anchor", "anchor_px", "radii", "bootstrap", "seed", "engine"}
     assert parent["params.predictions"] == " ".join(map(str, FILES))
     assert parent["tags.fcer.test"] == "student > ensemble"
 

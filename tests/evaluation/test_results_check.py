@@ -81,7 +81,7 @@ def test_a_file_of_another_evaluation_or_cut_is_noticed(folder: Path, name: str)
     (folder / name).write_bytes(content[:-20])
     assert refusal(folder) == f"{name}: is damaged, or of another evaluation"
     (folder / name).unlink()
-    assert refusal(folder) == f"{name}: is missing"
+    assert refusal(folder) == f"{folder}: {name} is missing"
 
 
 def test_settings_that_were_edited(folder: Path):

@@ -97,16 +97,29 @@ def test_the_backbone_is_not_touched(arch: str):
         assert torch.equal(backbone(x), expected), "the same output, hook or no hook"
 
 
+def plain_windows(prob: np.ndarray) -> np.ndarray:
+    """The mean around each pixel of what lies inside the image, pixel by pixel."""
+    means = np.empty((3, *prob.shape), np.float32)
+    for k, reach in enumerate((1, 3, 7)):
+        for row, column in np.ndindex(prob.shape):
+            rows, columns = (slice(max(0, at - reach), at + reach + 1) for at in (row, column))
+            means[k, row, column] = prob[rows, columns].mean()
+    return means
+
+
 @pytest.mark.parametrize("hidden", [(), (5,), (6, 4)])
-@pytest.mark.parametrize("logit", [False, True])
-def test_probability_is_the_backbones_and_uncertainty_the_heads(hidden: tuple[int, ...], logit: bool):
+@pytest.mark.parametrize(("logit", "context"), [(False, False), (True, False), (False, True), (True, True)])
+def test_probability_is_the_backbones_and_uncertainty_the_heads(hidden: tuple[int, ...], logit: bool, context: bool):
     backbone = small_backbone("utae_t5")
-    head = make_head(backbone, hidden, logit)
+    head = UncertaintyHead(HeadSpec(backbone.feature_channels, hidden, logit, context))
     x = days_of_fire(backbone)
     maps = Student(backbone, head).eval().predict(x)
     with torch.no_grad():
         features, logits = backbone.features(x), backbone(x)
-        inputs = torch.cat([features, logits], 1) if logit else features
+        around = torch.from_numpy(np.stack([plain_windows(image) for image in logits[:, 0].sigmoid().numpy()]))
+        inputs = torch.cat([features, *([logits] if logit else []), *([around] if context else [])], 1)
+        rows = torch.cat([features, logits, around], 1).flatten(2)
+        torch.testing.assert_close(head.of_pixels(rows).view_as(logits[:, 0]), head(features, logits[:, 0]))
         for k, layer in enumerate(head.layers[::2]):
             inputs = F.conv2d(inputs if k == 0 else inputs.relu(), layer.weight, layer.bias)
     torch.testing.assert_close(maps.probability_BHW, logits[:, 0].sigmoid())

@@ -1,5 +1,6 @@
 """Promotion in a real registry: who is found, what moves, what the version says of it, and two at once."""
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,7 @@ from mlflow.entities import DatasetInput, InputTag
 from fcer.errors import ConfigError, FcerError
 from fcer.registry.promotion import find_challenger, promote
 from fcer.registry.standing import ALREADY, KEPT, PROMOTED, Standing
-from fcer.tracking.student_model import CHAMPION, REGISTERED
+from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED
 
 TAGS = {"val_auroc": "0.7", "val_auroc_low": "0.6", "val_auroc_high": "0.8", "val_fires": "9.0", "anchor_px": "4.0"}
 
@@ -98,6 +99,37 @@ def test_a_champion_of_an_older_version_can_be_beaten(client: mlflow.MlflowClien
     register({"val_auroc": "0.78", "anchor_px": "4.0"})
     client.set_registered_model_alias(REGISTERED, CHAMPION, "1")
     assert promote(find_challenger(register()), "p").decision.outcome == PROMOTED
+
+
+def test_ten_challengers_do_not_take_the_champion_down(client: mlflow.MlflowClient, register: Register):
+    for k in range(11):
+        auroc = 0.9 - 0.015 * k
+        tags = {
+            **TAGS,
+            "val_auroc": f"{auroc}",
+            "val_auroc_low": f"{auroc - 0.03}",
+            "val_auroc_high": f"{auroc + 0.03}",
+        }
+        promote(find_challenger(register(tags)), "p")
+    tags = client.get_model_version(REGISTERED, champion_of(client)).tags
+    assert float(tags["val_auroc"]) == pytest.approx(0.87)
+    better = register({**TAGS, "val_auroc": "0.91", "val_auroc_high": "0.94"})
+    assert promote(find_challenger(better), "p").decision.outcome == PROMOTED
+
+
+def test_scores_by_fire_are_read_off_the_version(register: Register):
+    scores = {f"fire_{k}": {"auroc": 0.8, "nll": None} for k in range(8)}
+    promote(find_challenger(register({**TAGS, BY_FIRE: json.dumps(scores)})), "p")
+    lower = {fire: {"auroc": 0.79 - k / 1000} for k, fire in enumerate(scores)}
+    decision = promote(find_challenger(register({**TAGS, BY_FIRE: json.dumps(lower)})), "p").decision
+    assert decision.outcome == KEPT and "on the same fires its AUROC is lower" in decision.reason
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"a": 1}', '{"a": {"auroc": "high"}}'])
+def test_scores_by_fire_that_were_edited_by_hand_are_one_sentence(text: str, register: Register):
+    register({**TAGS, BY_FIRE: text})
+    with pytest.raises(ConfigError, match="version 1 of fcer-student: its tag val_by_fire is not "):
+        find_challenger(None)
 
 
 def test_other_data_is_warned_of(register: Register):

@@ -97,3 +97,55 @@ def test_a_reason_is_one_line_that_names_both(ours: float, theirs: float, our_da
     decision = decide(standing, dataclasses.replace(CHAMPION, auroc=theirs))
     assert "version 1" in decision.reason and "version 2" in decision.reason
     assert "\n" not in decision.reason + (decision.warning or "")
+
+
+FIRES = [f"fire_{k}" for k in range(9)]
+
+
+def with_fires(standing: Standing, less: float = 0.0, **scores: float) -> Standing:
+    """The same on nine fires, each by `less` below what it was."""
+    named = {"auroc": 0.9, **scores}
+    by_fire = {fire: {name: value + k / 100 - less for name, value in named.items()} for k, fire in enumerate(FIRES)}
+    return dataclasses.replace(standing, by_fire=by_fire)
+
+
+def test_champions_do_not_lead_down_step_by_step():
+    """Ten challengers, each 0.015 worse than the champion of its time and within its interval of it."""
+    best = champion = dataclasses.replace(CHAMPION, auroc=0.9)
+    for version in range(2, 12):
+        auroc = 0.9 - 0.015 * (version - 1)
+        ours = challenger(version=str(version), auroc=auroc, low=auroc - 0.03, high=auroc + 0.03)
+        if decide(ours, champion, best).outcome == PROMOTED:
+            champion = ours
+    assert champion.auroc == pytest.approx(0.87), "as far as the interval of the best one reaches, and no further"
+    kept = decide(challenger(auroc=0.86, high=0.89), champion, best)
+    assert "too little against 0.9000 of version 1, the best champion so far; distil" in kept.reason
+
+
+def test_by_fire_a_small_difference_is_seen():
+    champion = with_fires(CHAMPION)
+    assert decide(challenger(auroc=0.69), champion).outcome == PROMOTED, "within the interval"
+    worse = decide(with_fires(challenger(auroc=0.69), 0.015), champion)
+    assert worse.outcome == KEPT
+    assert "on the same fires its AUROC is lower (median difference -0.0150 over 9 fires, p 0.002)" in worse.reason
+    assert decide(with_fires(challenger(), -0.015), champion).outcome == PROMOTED
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [({"auroc_within": 0.5}, "AUROC within the predicted class is lower"), ({"nll": 0.9}, "log-likelihood is higher")],
+)
+def test_other_scores_count_too(scores: dict[str, float], said: str):
+    (name,) = scores
+    champion = with_fires(CHAMPION, **{name: 0.7})
+    decision = decide(with_fires(challenger(), **scores), champion)
+    assert decision.outcome == KEPT and said in decision.reason
+
+
+def test_few_fires_or_others_leave_it_to_the_interval():
+    champion = with_fires(CHAMPION)
+    ours = with_fires(challenger(), 0.015)
+    few = dataclasses.replace(ours, by_fire=dict(list(ours.by_fire.items())[:5]))
+    others = dataclasses.replace(ours, by_fire={f"other {fire}": scores for fire, scores in ours.by_fire.items()})
+    unscored = dataclasses.replace(ours, by_fire={fire: {"auroc": float("nan")} for fire in FIRES})
+    assert {decide(one, champion).outcome for one in (few, others, unscored)} == {PROMOTED}

@@ -8,15 +8,17 @@ import time
 import warnings
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote
 
 import mlflow
 import pytest
+from mlflow.projects import _maybe_set_run_terminated
 from mlflow.store.artifact.artifact_repository_registry import _artifact_repository_registry
 from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
 import fcer
 from fcer.errors import FcerError, FcerWarning
-from fcer.tracking import tracked_run
+from fcer.tracking import link_to, tracked_run
 from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
 from fcer.tracking.provenance import code_version
 from fcer.tracking.replay import end_killed_runs
@@ -46,6 +48,49 @@ def test_a_run_tells_what_it_was(store: str, tmp_path: Path):
     assert member["tags"]["mlflow.parentRunId"] == "train" and not member["contents"]
     (folder,) = journals(tmp_path)
     assert is_complete(folder)
+
+
+def test_a_run_is_described_and_can_be_opened(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    with tracked_run("main", settings={"anchor": 4, "out": None}, work=tmp_path) as run:
+        run.note("# Study\n" + "x" * 10_000)
+        run.params({"storage": "postgresql://u:secret@db/x"})
+        with run.child("student 2021", {}):
+            pass
+    client = mlflow.MlflowClient(store)
+    told = client.get_run(run.id)
+    assert told.data.params == {"anchor": "4", "storage": "postgresql://u:***@db/x"}, "what is not set is not logged"
+    assert told.data.tags["mlflow.note.content"].startswith("# Study\nxxx")
+    experiment = client.get_experiment(told.info.experiment_id)
+    assert "`fcer/auroc`" in experiment.tags["mlflow.note.content"]
+    page = f"/#/experiments/{experiment.experiment_id}/runs"
+    assert link_to(run) == f"http://127.0.0.1:5000{page}/{run.id}?workflowType=machine_learning"
+    chart = f"http://127.0.0.1:5000{page}?workflowType=machine_learning&compareRunsMode=CHART&searchFilter="
+    assert link_to(run.id, below=True).startswith(chart)
+    assert unquote(link_to(run, below=True)).endswith(f"tags.`mlflow.parentRunId` = '{run.id}'")
+    assert link_to("0" * 32) == "http://127.0.0.1:5000"
+
+
+@pytest.mark.parametrize("asked", ["", "Default"])
+def test_a_run_that_mlflow_started_in_its_default_experiment_is_ours_in_fcer(
+    asked: str, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """As `mlflow run` does without --experiment-name; what it does at the end must still succeed."""
+    client = mlflow.MlflowClient(store)
+    launched = client.create_run("0", tags={"mlflow.project.entryPoint": "distill"})
+    monkeypatch.setenv("MLFLOW_RUN_ID", launched.info.run_id)
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", "0")
+    if asked:
+        monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", asked)
+    with tracked_run("distill", settings={}, work=tmp_path) as run, run.child("member fold 0", {}):
+        pass
+    told = client.get_run(run.id)
+    assert client.get_experiment(told.info.experiment_id).name == (asked or "fcer")
+    assert told.data.tags["mlflow.project.entryPoint"] == "distill" and told.info.status == "FINISHED"
+    _maybe_set_run_terminated(launched, "FINISHED")
+    left = client.get_run(launched.info.run_id)
+    assert left.info.status == "FINISHED" and (run.id == left.info.run_id) == bool(asked)
+    assert left.data.tags.get("fcer.run", run.id) == run.id
+    assert left.info.run_name == ("distill" if asked else "distill: see fcer")
 
 
 def test_a_run_that_mlflow_started_is_gone_on_with(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -89,6 +134,9 @@ def test_a_body_that_fails_ends_its_runs(error: BaseException, status: str, stor
             raise error
     assert raised.value is error
     told = family(store, run.id)
+    said = {name: one["tags"].get("fcer.error") for name, one in told.items()}
+    sentence = ": ".join(filter(None, (type(error).__name__, str(error))))
+    assert said == {"train": sentence, "broken": sentence, "fine": None}
     assert {name: one["status"] for name, one in told.items()} == {
         "train": status,
         "broken": status,

@@ -13,7 +13,7 @@ from sklearn.metrics import average_precision_score
 from fcer.core.ranking import auroc_score
 from fcer.core.regions import fire_region
 from fcer.data.dataset import Dataset
-from fcer.errors import FcerWarning
+from fcer.errors import ConfigError, FcerWarning
 from fcer.models import load_checkpoint, predict_logits
 from fcer.models.members import Member
 from fcer.models.student_files import backbone_file, head_file, load_student
@@ -210,6 +210,24 @@ def test_a_student_that_was_still_getting_better_is_said(teaching: Teaching, fol
     for _ in ("fitted", "found again"):
         with pytest.warns(FcerWarning, match=sentence):
             distil(teaching, HEAD, anchor=4.0, **folders)
+
+
+def test_a_head_may_see_what_is_around_a_pixel(teaching: Teaching, folders: dict[str, Path]):
+    made = distil(teaching, dataclasses.replace(HEAD, context=True, logit=True), anchor=4.0, **folders)
+    assert made.info.context and load_student(made.folder).student.head.layers[0].in_channels == 8 + 1 + 3
+    assert score_of_maps(teaching, made) == pytest.approx(made.info.val_auroc, abs=2e-3)
+
+
+def test_a_head_may_learn_the_backbones_errors(teaching: Teaching, folders: dict[str, Path]):
+    error = dataclasses.replace(HEAD, target="error", loss="bce")
+    told: list[EpochRecord] = []
+    made = distil(teaching, error, anchor=4.0, on_epoch=told.append, **folders)
+    assert (made.info.target, made.info.frozen) == ("error", True) and told == made.records
+    assert load_student(made.folder).head == made.info
+    again = distil(teaching, error, anchor=4.0, **folders)
+    assert not again.fitted and again.records == made.records
+    with pytest.raises(ConfigError, match=r"^head_target: the errors of a backbone that is trained along move with it"):
+        distil(teaching, error, anchor=4.0, joint=JOINT, **folders)
 
 
 @pytest.mark.parametrize("along", [None, JOINT], ids=["frozen", "joint"])

@@ -19,6 +19,7 @@ from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.errors import DataError, FcerError
 from fcer.models import load_checkpoint
 from fcer.models.members import Member
+from fcer.models.student import HeadSpec, window_means
 from fcer.training import feature_cache
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key, cached_bytes, open_cache
 from fcer.training.feature_shards import CachedSplit
@@ -198,14 +199,21 @@ def test_targets(cached: FeatureCache):
         np.testing.assert_allclose(cached.validation.targets(kind).numpy(), measure(passes), rtol=1e-6, atol=1e-7)
 
 
-def test_batches_in_single_precision_with_the_logit_where_there_is_room(cached: FeatureCache):
-    split, content = cached.training, whole(cached.training)
-    room = torch.empty(3, split.features + 1, split.pixels)
-    got = split.gather([len(split) - 1, 0], room)
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(("logit", "context"), [(False, False), (True, False), (False, True), (True, True)])
+def test_batches_hold_what_a_head_reads_in_single_precision(
+    cached: FeatureCache, wide: bool, logit: bool, context: bool
+):
+    content = whole(cached.training)
+    split = cached.training.widened() if wide else cached.training
+    spec = HeadSpec(split.features, (), logit, context)
+    got = split.gather([len(split) - 1, 0], spec, torch.empty(3, len(spec.rows), split.pixels))
     assert len(got) == 2
-    for row, index in zip(got, (len(split) - 1, 0), strict=True):
-        assert torch.equal(row[:-1], content["features"][index].float())
-        assert torch.equal(row[-1], content["logits"][index])
+    for rows, index in zip(got, (len(split) - 1, 0), strict=True):
+        logits = content["logits"][index].view(1, split.side, split.side)
+        parts = [content["features"][index].float(), *([logits.flatten()[None]] if logit else [])]
+        parts += [window_means(logits)[0].flatten(1).half().float()] if context else []
+        assert torch.equal(rows, torch.cat(parts))
 
 
 def test_shards_are_mapped_and_not_read(tmp_path: Path):
@@ -220,7 +228,7 @@ def test_shards_are_mapped_and_not_read(tmp_path: Path):
     del arrays
     before = psutil.Process().memory_info().rss
     split = CachedSplit([path])
-    split.gather([5], torch.empty(1, 16, 128 * 128))
+    split.gather([5], HeadSpec(16), torch.empty(1, 16, 128 * 128))
     assert psutil.Process().memory_info().rss - before < path.stat().st_size / 3
 
 

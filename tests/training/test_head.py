@@ -18,39 +18,14 @@ from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.training import head as fitting
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
-from fcer.training.feature_shards import CachedBlock, CachedSplit
 from fcer.training.head import HeadTask, fit_head, make_head
 from fcer.training.head_losses import LOSSES, rmsle
 from fcer.training.head_settings import HeadSettings
 from fcer.training.schedules import head_learning_rate
 from fcer.training.validation_region import gather_region, mean_asd
 from plain_fcer import plain_region
+from split_cases import InMemory
 from training_cases import untimed
-
-
-class InMemory(CachedSplit):
-    """Samples of 16 x 16 px whose third feature is large where the backbone errs."""
-
-    def __init__(self, samples: int, seed: int = 0, features: int = 4) -> None:
-        rng = np.random.default_rng(seed)
-        y = np.zeros((samples, 16, 16), np.uint8)
-        y[:, 6:10, 5:12] = 1
-        y[0] = 0  # one image without fire
-        y = y.reshape(samples, 256)
-        logits = np.where(y, 1.0, -1.0) + rng.normal(size=y.shape)
-        wrong = (logits > 0) != y
-        values = rng.normal(size=(samples, features, 256)) * 0.5
-        values[:, 2] += wrong
-        passes = 1 / (1 + np.exp(-logits[:, None] + rng.normal(size=(samples, 3, 256)) * (0.2 + wrong[:, None])))
-        block = CachedBlock(
-            torch.from_numpy(values).half(),
-            torch.from_numpy(logits).float(),
-            torch.from_numpy(passes).half(),
-            torch.from_numpy(y),
-        )
-        cut = samples // 2
-        self._blocks = [CachedBlock(*(t[:cut] for t in block)), CachedBlock(*(t[cut:] for t in block))]
-        self._starts = np.array([0, cut, samples])
 
 
 @pytest.fixture(scope="module")
@@ -105,10 +80,12 @@ def test_rmsle_is_the_papers_formula_image_by_image():
     assert torch.isfinite(perfect.grad).all(), "a perfect student still has a gradient"
 
 
-@pytest.mark.parametrize("logit", [False, True])
+@pytest.mark.parametrize(("logit", "context"), [(False, False), (True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_linear_head_learns_what_autograd_would_teach_it(loss: str, logit: bool, task: HeadTask, monkeypatch):
-    settings = dataclasses.replace(QUICK, loss=loss, logit=logit)
+def test_the_linear_head_learns_what_autograd_would_teach_it(
+    loss: str, logit: bool, context: bool, task: HeadTask, monkeypatch
+):
+    settings = dataclasses.replace(QUICK, loss=loss, logit=logit, context=context)
     quick = fit_head(task, settings)
 
     def by_autograd(head, loss, inputs, target_BP, _room):
@@ -179,7 +156,7 @@ def test_the_loss_of_some_pixels_stands_for_that_of_all(cached: FeatureCache):
             head(b.features_BFP.float()[..., None], b.logits_BP[..., None])[..., 0] for b in cached.validation.blocks()
         ]
         whole = rmsle(torch.cat(maps), cached.validation.targets("std").log1p())
-    assert fitting._validation_loss(task.prepared("rmsle"), QUICK, head) == pytest.approx(float(whole), rel=0.15), (
+    assert fitting.validation_loss(task.prepared("rmsle"), QUICK, head) == pytest.approx(float(whole), rel=0.15), (
         "of 60 pixels an image"
     )
 
@@ -232,8 +209,8 @@ def test_a_kill_changes_nothing(hidden: tuple[int, ...], after: int, task: HeadT
     with pytest.raises(KeyboardInterrupt):
         fit_head(task, settings, resume=resume, on_epoch=kill)
     told: list[EpochRecord] = []
-    begun, train = [], fitting._train_epoch
-    monkeypatch.setattr(fitting, "_train_epoch", lambda *a: (begun.append(a[-1]), train(*a))[1])
+    begun, train = [], fitting.train_epoch
+    monkeypatch.setattr(fitting, "train_epoch", lambda *a: (begun.append(a[-1]), train(*a))[1])
     finished = fit_head(task, settings, resume=resume, on_epoch=told.append)
     assert begun == list(range(after + 1, 7)), "what was done is not done again"
     assert torch.equal(weights(finished.head), weights(undisturbed.head))
@@ -285,11 +262,11 @@ def test_settings_that_cannot_be(changed: dict[str, object], sentence: str):
         HeadSettings(**changed)
 
 
-def without_errors(split: CachedSplit) -> None:
+def without_errors(split: InMemory) -> None:
     split._blocks = [b._replace(logits_BP=torch.where(b.y_BP > 0, 1.0, -1.0)) for b in split._blocks]
 
 
-def without_fire(split: CachedSplit) -> None:
+def without_fire(split: InMemory) -> None:
     split._blocks = [b._replace(y_BP=torch.zeros_like(b.y_BP)) for b in split._blocks]
 
 

@@ -98,6 +98,7 @@ def test_every_setting_of_a_step_stands_in_the_configuration_and_none_is_forgott
     """Each value of the configuration differs here, so that a mix-up would be seen."""
     values = {"seed": 7, "features": (0, 39), "arch": "unet_t5", "width": 0.5, "crop": 64, "device": "cpu"}
     values |= {"pos_weight": 3.0, "clip_norm": 2.0, "head_hidden": (4,), "head_logit": True, "head_loss": "mse"}
+    values |= {"head_context": True}
     values |= {"head_target": "entropy", "member_schedule": "plateau"}
     mine = [key for key in fields() if key.startswith(cls.prefix)]
     values |= {key: getattr(Config, key) / 2 for key in mine if isinstance(getattr(Config, key), float)}
@@ -124,8 +125,9 @@ def test_what_keys_are_made_of_has_the_names_and_values_it_always_had():
         '"clip_norm": 1.0, "seed": 0, "device": "auto", "loader_workers": 0}'
     )
     assert json.dumps(dataclasses.asdict(HeadSettings())) == (
-        '{"hidden": [], "logit": false, "loss": "rmsle", "target": "std", "lr": 0.001, "momentum": 0.9, '
-        '"weight_decay": 0.0005, "batch_size": 4, "power": 0.9, "epochs": 100, "patience": 20, "seed": 0}'
+        '{"hidden": [], "logit": false, "context": false, "loss": "rmsle", "target": "std", "lr": 0.001, '
+        '"momentum": 0.9, "weight_decay": 0.0005, "batch_size": 4, "power": 0.9, "epochs": 100, "patience": 20, '
+        '"seed": 0}'
     )
 
 

@@ -27,7 +27,7 @@ def run(resolved: Resolved) -> None:
     done = ingest(files, out, settings, config.layer)
     for problem in done.problems:
         print(f"left out: {problem}", file=sys.stderr)
-    write_overview(out / "overview.png", done)
+    write_overview(out / "overview.png", done, synthetic=not config.detections)
     found = inspect(
         out,
         features=feature_indices("fire"),
@@ -42,10 +42,12 @@ def run(resolved: Resolved) -> None:
         log.metrics(_metrics(done))
         log.file(write_account(done, out))
         log.file(out / "overview.png")
+    if not config.detections:
+        print("no detections were named: these are of SYNTHETIC fires")
     print(to_text(done))
     print()
     print(inspection_text(found))
-    print(f"next: fcer main --data {out} --split fires --features fire --arch unet_t1")
+    print(f"next: fcer main --data {out} --config experiments/viirs.yaml")
 
 
 def _synthetic_detections(config: Config) -> Path:

@@ -79,6 +79,9 @@ class Config:
     )
     head_hidden: tuple[int, ...] = option((), "channels of hidden 1x1 layers of the head; none: one layer", low=1)
     head_logit: bool = option(False, "let the head see the backbone's logit too")
+    head_context: bool = option(
+        False, "let the head see the backbone's mean probability in squares of 3, 7 and 15 px around each pixel"
+    )
     head_loss: str = option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
     head_target: str = option(
         "std",

@@ -15,6 +15,7 @@ __all__ = [
     "LAND_COVER_CLASSES",
     "feature_indices",
     "raw_channel",
+    "reads_land_cover",
 ]
 
 CHANNELS = (
@@ -83,6 +84,11 @@ def feature_indices(features: str | Sequence[int]) -> tuple[int, ...]:
         found = f"{wrong[0]} is none" if wrong else "one is named twice" if indices else "the list is empty"
         raise ConfigError(f"features: {found}; give each index from 0 to {FIRE_MASK} at most once")
     return indices
+
+
+def reads_land_cover(features: Sequence[int]) -> bool:
+    """Whether land cover is among the preprocessed channels."""
+    return any(raw_channel(feature) == LAND_COVER for feature in features)
 
 
 def raw_channel(feature: int) -> int:

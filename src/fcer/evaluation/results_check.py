@@ -60,7 +60,8 @@ def read_settings(path: Path, files: Sequence[Path], kind: type[S]) -> S:
         raise _wrong(path, "was changed after it was written")
     for file in files:
         if not file.is_file():
-            raise _wrong(file, "is missing")
+            folder = file.parent
+            raise PredictionsError(f"{folder}: {file.name} is missing; run fcer evaluate --out {folder} again")
         if digests.get(file.name) != _digest(file.read_bytes()):
             raise _wrong(file, "is damaged, or of another evaluation")
     try:

@@ -9,11 +9,16 @@ from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from fcer.models.backbones import Backbone
-from fcer.models.inference import padded
+from fcer.models.inference import predict
 
-__all__ = ["HeadSpec", "Student", "StudentMaps", "UncertaintyHead"]
+__all__ = ["WINDOWS", "HeadSpec", "Student", "StudentMaps", "UncertaintyHead", "window_means"]
+
+
+WINDOWS = (3, 7, 15)
+"""Sides in px of the squares that a head may look at around a pixel."""
 
 
 @dataclass(frozen=True)
@@ -26,23 +31,52 @@ class HeadSpec:
     """Channels of 1×1 layers in between, each followed by a ReLU."""
     logit: bool = False
     """Whether the backbone's own logit is one more input."""
+    context: bool = False
+    """Whether the backbone's mean probability in each of `WINDOWS` around the pixel is."""
+
+    @property
+    def rows(self) -> list[int]:
+        """Which of a pixel's numbers are inputs, where features come first, then the logit, then the windows."""
+        places = range(self.features + 1 + len(WINDOWS))
+        return [
+            *places[: self.features],
+            *(places[self.features : self.features + 1] if self.logit else ()),
+            *(places[self.features + 1 :] if self.context else ()),
+        ]
 
 
 class UncertaintyHead(nn.Module):
-    """1×1 convolutions from a pixel's features to the logit of its uncertainty."""
+    """1×1 convolutions from a pixel's features, and perhaps what is around it, to the logit of its uncertainty."""
 
     def __init__(self, spec: HeadSpec) -> None:
         super().__init__()
         self.spec = spec
         layers: list[nn.Module] = []
-        for inputs, outputs in pairwise([spec.features + spec.logit, *spec.hidden, 1]):
+        for inputs, outputs in pairwise([len(spec.rows), *spec.hidden, 1]):
             layers += [nn.Conv2d(inputs, outputs, 1), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1])
 
     def forward(self, features_BFHW: Tensor, logits_BHW: Tensor) -> Tensor:
         """Logits of uncertainty (B, H, W) from the decoder's features and the backbone's own logits."""
-        inputs = torch.cat([features_BFHW, logits_BHW[:, None]], dim=1) if self.spec.logit else features_BFHW
-        return cast(Tensor, self.layers(inputs))[:, 0]
+        inputs = [features_BFHW]
+        if self.spec.logit:
+            inputs.append(logits_BHW[:, None])
+        if self.spec.context:
+            inputs.append(window_means(logits_BHW))
+        return cast(Tensor, self.layers(torch.cat(inputs, dim=1) if len(inputs) > 1 else features_BFHW))[:, 0]
+
+    def of_pixels(self, rows_BRP: Tensor) -> Tensor:
+        """Logits of uncertainty (B, P) of pixels whose numbers, all of them, were gathered before."""
+        rows = self.spec.rows
+        inputs_BRP = rows_BRP[:, : len(rows)] if rows[-1] == len(rows) - 1 else rows_BRP[:, rows]
+        return cast(Tensor, self.layers(inputs_BRP[..., None]))[:, 0, :, 0]
+
+
+def window_means(logits_BHW: Tensor) -> Tensor:
+    """The mean probability of fire in each of `WINDOWS` around each pixel (B, windows, H, W), inside the image."""
+    prob_B1HW = logits_BHW.sigmoid()[:, None]
+    means = [functional.avg_pool2d(prob_B1HW, side, 1, side // 2, count_include_pad=False) for side in WINDOWS]
+    return torch.cat(means, dim=1)
 
 
 class StudentOutput(NamedTuple):
@@ -76,6 +110,6 @@ class Student(nn.Module):
     @torch.inference_mode()
     def predict(self, x_BTCHW: Tensor) -> StudentMaps:
         """Probability and uncertainty of standardised days of any size."""
-        H, W = x_BTCHW.shape[-2:]
-        output = self(padded(self.backbone, x_BTCHW))
-        return StudentMaps(*(logits[..., :H, :W].sigmoid() for logits in output))
+        logits_B1HW, features_BFHW = predict(self.backbone, x_BTCHW)
+        logits_BHW = logits_B1HW[:, 0]
+        return StudentMaps(logits_BHW.sigmoid(), self.head(features_BFHW, logits_BHW).sigmoid())

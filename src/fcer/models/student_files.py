@@ -57,6 +57,8 @@ class HeadInfo:
     val_fires: int | None = None
     """Fires of the validation years that have pixels in that region; of one alone both ends are `val_auroc`."""
     val_years: tuple[int, ...] = ()
+    context: bool = False
+    """Whether it sees the backbone's mean probability around each pixel."""
     threshold: float = FIRE_THRESHOLD
     """Probability above which its backbone's predictions counted as fire where errors were looked for."""
 
@@ -78,7 +80,7 @@ class HeadInfo:
     @property
     def spec(self) -> HeadSpec:
         """The head's shape."""
-        return HeadSpec(self.features, self.hidden, self.logit)
+        return HeadSpec(self.features, self.hidden, self.logit, self.context)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The registry's side of a promotion: who challenges, who is champion, and moving the alias in one call."""
 
+import json
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_I
 from fcer.errors import ConfigError
 from fcer.registry.standing import PROMOTED, Decision, Standing, decide
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
-from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
+from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED, REGISTERED_AS
 
 __all__ = ["Promotion", "find_challenger", "promote"]
 
@@ -51,7 +52,7 @@ def promote(challenger: Standing, promoted_by: str) -> Promotion:
     client = mlflow.MlflowClient()
     with _answered():
         champion = _champion(client)
-        decision = decide(challenger, champion)
+        decision = decide(challenger, champion, _best_so_far(client, challenger))
         if decision.outcome == PROMOTED:
             # The alias moves in this one call: whoever else promotes now, there is a champion at any time
             client.set_registered_model_alias(REGISTERED, CHAMPION, challenger.version)
@@ -64,6 +65,20 @@ def promote(challenger: Standing, promoted_by: str) -> Promotion:
 def _champion(client: mlflow.MlflowClient) -> Standing | None:
     version = client.get_registered_model(REGISTERED).aliases.get(CHAMPION)
     return None if version is None else _standing(client, client.get_model_version(REGISTERED, version))
+
+
+def _best_so_far(client: mlflow.MlflowClient, challenger: Standing) -> Standing | None:
+    """The best of all that were champion, among those validated on the challenger's fires within the same anchor."""
+    versions = client.search_model_versions(f"name = '{REGISTERED}'")
+    were = {version.tags.get("promoted_from") for version in versions}
+    were |= {str(version.version) for version in versions if "promoted_by" in version.tags}
+    standings = [_standing(client, version) for version in versions if str(version.version) in were]
+    alike = [
+        one
+        for one in standings
+        if one.auroc is not None and (one.anchor_px, one.data) == (challenger.anchor_px, challenger.data)
+    ]
+    return max(alike, key=lambda one: one.auroc or 0.0, default=None)
 
 
 def _newest(client: mlflow.MlflowClient, wanted: str) -> ModelVersion | None:
@@ -90,7 +105,24 @@ def _standing(client: mlflow.MlflowClient, version: ModelVersion) -> Standing:
         fires=None if fires is None else int(fires),
         years=run.data.tags.get("fcer.val_years") if run else None,
         data=_validated_on(run) if run else None,
+        by_fire=_by_fire(version),
     )
+
+
+def _by_fire(version: ModelVersion) -> dict[str, dict[str, float]]:
+    """Scores by fire as the version's tag has them; none where it has no such tag."""
+    text = version.tags.get(BY_FIRE, "{}")
+    try:
+        read = {
+            str(fire): {str(name): float(value) for name, value in scores.items() if value is not None}
+            for fire, scores in json.loads(text).items()
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        where = f"version {version.version} of {REGISTERED}"
+        raise ConfigError(
+            f"{where}: its tag {BY_FIRE} is not {{fire: {{score: number}}}} as JSON; remove it in the MLflow UI"
+        ) from None
+    return read
 
 
 def _validated_on(run: Run) -> str | None:

@@ -1,7 +1,10 @@
 """Which of two students should be champion: decided by what is registered of them, and by nothing else."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from fcer.registry.paired import worse_by_fire
 
 __all__ = ["ALREADY", "KEPT", "PROMOTED", "Decision", "Standing", "decide"]
 
@@ -31,6 +34,8 @@ class Standing:
     """Validation years."""
     data: str | None = None
     """Fingerprint of their fires."""
+    by_fire: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Validation scores (auroc, auroc_within, nll) of each fire, as far as they are recorded."""
 
 
 class Decision(NamedTuple):
@@ -41,25 +46,43 @@ class Decision(NamedTuple):
     warning: str | None = None
 
 
-def decide(challenger: Standing, champion: Standing | None) -> Decision:
-    """Promote, unless the champion's AUROC lies above the challenger's interval or cannot be compared with it."""
+def decide(challenger: Standing, champion: Standing | None, best: Standing | None = None) -> Decision:
+    """Promote, unless the challenger is worse than the champion or cannot be compared with it.
+
+    It is held to `best` too, the best champion so far: champions that are each a little worse than the one before
+    would else lead down step by step, each within its interval.
+    """
     if champion is None:
         return Decision(PROMOTED, f"version {challenger.version} is champion now: there was none")
     if champion.version == challenger.version:
         return Decision(ALREADY, f"version {challenger.version} is champion already")
     if problem := _incomparable(challenger, champion):
         return Decision(KEPT, f"version {champion.version} stays champion: {problem}")
-    assert challenger.auroc is not None and challenger.high is not None and champion.auroc is not None
-    # Skewed draws can leave the value itself above their interval: what is better is never refused
-    worse = champion.auroc > max(challenger.high, challenger.auroc)
+    rivals = [(champion, "")]
+    if best is not None and best.version not in (champion.version, challenger.version):
+        rivals.append((best, ", the best champion so far"))
+    warning = _unlike(challenger, champion)
+    for rival, which in rivals:
+        if why := _worse(challenger, rival):
+            why = f"version {challenger.version} has {_scored(challenger)}, {why} of version {rival.version}{which}"
+            reason = f"version {champion.version} stays champion: {why}; distil a better student, {_BY_HAND}"
+            return Decision(KEPT, reason, warning)
+    assert challenger.auroc is not None and champion.auroc is not None
     theirs = f"{champion.auroc:.4f} of version {champion.version}"
-    if worse:
-        why = f"version {challenger.version} has {_scored(challenger)}, too little against {theirs}"
-        reason = f"version {champion.version} stays champion: {why}; distil a better student, {_BY_HAND}"
-    else:
-        beyond = ", which is not beyond the interval" if challenger.auroc < champion.auroc else ""
-        reason = f"version {challenger.version} is champion now: {_scored(challenger)}, against {theirs}{beyond}"
-    return Decision(KEPT if worse else PROMOTED, reason, _unlike(challenger, champion))
+    beyond = ", which is not beyond the interval" if challenger.auroc < champion.auroc else ""
+    reason = f"version {challenger.version} is champion now: {_scored(challenger)}, against {theirs}{beyond}"
+    return Decision(PROMOTED, reason, warning)
+
+
+def _worse(challenger: Standing, rival: Standing) -> str | None:
+    """In what the challenger falls behind, if it does: fire by fire where that is known, and by its interval."""
+    if paired := worse_by_fire(challenger.by_fire, rival.by_fire):
+        return f"and on the same fires {paired} than those"
+    assert challenger.auroc is not None and challenger.high is not None and rival.auroc is not None
+    # Skewed draws can leave the value itself above their interval: what is better is never refused
+    if rival.auroc > max(challenger.high, challenger.auroc):
+        return f"too little against {rival.auroc:.4f}"
+    return None
 
 
 def _incomparable(challenger: Standing, champion: Standing) -> str | None:

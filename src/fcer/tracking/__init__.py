@@ -2,6 +2,7 @@
 
 from fcer.tracking.evaluation_runs import log_results
 from fcer.tracking.fetch import fetch_results, has_finished_run
+from fcer.tracking.links import link_to
 from fcer.tracking.live import count
 from fcer.tracking.replay import find_journals, log_later
 from fcer.tracking.runs import TrackedRun, tracked_run
@@ -12,6 +13,7 @@ __all__ = [
     "fetch_results",
     "find_journals",
     "has_finished_run",
+    "link_to",
     "log_later",
     "log_results",
     "tracked_run",

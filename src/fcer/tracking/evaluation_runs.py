@@ -1,11 +1,13 @@
 """An evaluation as runs that MLflow's own charts compare: one for each method and year, radius by radius."""
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
@@ -13,16 +15,26 @@ from fcer.tracking.runs import TrackedRun
 
 __all__ = ["log_results"]
 
-_SWEPT = ("auroc", "auprc", "brier", "nll")
+_SWEPT = ("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "brier_skill", "nll_skill")
+_RUN_COLOUR = "mlflow.runColor"
+_TABLES = ("sweep", "segmentation", "per_image", "tests")
+_MOST_ROWS = 20_000
+"""Longer tables are not shown in the UI; their files have all of them."""
 _Row = tuple[str, float, int]
 
 
 def log_results(
-    tracked: TrackedRun, results: Results, folder: Path, *, passes: Mapping[str, int] | None = None
+    tracked: TrackedRun,
+    results: Results,
+    folder: Path,
+    *,
+    passes: Mapping[str, int] | None = None,
+    colours: Mapping[str, str] | None = None,
 ) -> None:
     """Log the files in `folder`, the tests, and below the run one for each method and year.
 
-    Over several years, one more for each method has the mean. `passes` says what a method costs.
+    Over several years, one more for each method has the mean. `passes` says what a method costs, and `colours` how it
+    is drawn elsewhere.
     """
     for path in results.files(folder):
         tracked.file(path, "results")
@@ -30,26 +42,42 @@ def log_results(
     tracked.metrics(_tests(results.tests))
     for a, b in results.tests[["a", "b"]].head(1).to_numpy().tolist():
         tracked.tags({"fcer.test": f"{a} > {b}"})
-    tracked.metrics({"anchor/px": results.settings.anchor_px})
+    tracked.params({"anchor_px": results.settings.anchor_px})
+    _log_tables(tracked, {name: getattr(results, name) for name in _TABLES})
     several = len(results.settings.years) > 1
     tables = [(name, getattr(results, name)) for name in ("sweep", "anchor", "segmentation")]
     for method in results.settings.methods:
         cost = {"passes": passes[method]} if passes and method in passes else {}
+        look = {_RUN_COLOUR: colours[method]} if colours and method in colours else {}
         for year in results.settings.years:
             one = {name: table[(table["year"] == year) & (table["method"] == method)] for name, table in tables}
-            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one)
+            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look)
         if several:
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
-            _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean)
+            _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look)
 
 
 def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
     return table[table["method"] == method]
 
 
-def _log_method(tracked: TrackedRun, name: str, settings: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> None:
+def _log_tables(tracked: TrackedRun, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Tables that the UI shows and compares, as `mlflow.log_table` writes them; sent twice they are still the same."""
+    shown = {f"tables/{name}.json": table for name, table in tables.items() if len(table) <= _MOST_ROWS}
+    for path, table in shown.items():
+        tracked.text(table.to_json(orient="split", index=False), path)
+    tracked.tags({MLFLOW_LOGGED_ARTIFACTS: json.dumps([{"path": path, "type": "table"} for path in shown])})
+
+
+def _log_method(
+    tracked: TrackedRun,
+    name: str,
+    settings: dict[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+    look: Mapping[str, str],
+) -> None:
     with tracked.child(name, settings) as run:
-        run.tags({"fcer.command": "evaluate", "fcer.method": settings["method"]})
+        run.tags({"fcer.command": "evaluate", "fcer.method": settings["method"], **look})
         run.curves([*_curves(tables["sweep"]), *_scalars(tables)])
 
 
@@ -57,8 +85,10 @@ def _curves(sweep: pd.DataFrame) -> Iterator[_Row]:
     """Steps are whole numbers: radii between pixels are logged by the metre instead, all of them."""
     finite = sweep[sweep["radius_px"] < math.inf]
     whole = bool((finite["radius_px"] % 1 == 0).all())
+    # A control has no probability of its own, and so no score of one
+    swept = [metric for metric in _SWEPT if metric in finite and finite[metric].notna().any()]
     for row in finite.to_dict("records"):
-        for metric in _SWEPT:
+        for metric in swept:
             step = row["radius_px"] if whole else round(row["radius_px"] * PIXEL_METRES)
             yield f"{'fcer' if whole else 'fcer_m'}/{metric}", row[metric], int(step)
 
@@ -79,7 +109,7 @@ def _tests(tests: pd.DataFrame) -> dict[str, float]:
         if (row["a"], row["b"]) == (pooled["a"].iloc[0], pooled["b"].iloc[0]):
             by = "" if row["unit"] == "image" else f"_by_{row['unit']}"
             scores = (
-                (f"test/{row['metric']}/{key}{by}", row[key]) for key in ("p", "rank_biserial", "median_delta", "n")
+                (f"wilcoxon/{row['metric']}/{key}{by}", row[key]) for key in ("p", "rank_biserial", "median_delta", "n")
             )
             values |= dict(_defined(scores))
     return values

@@ -57,7 +57,7 @@ def _latest(client: mlflow.MlflowClient, experiment: str) -> list[Run]:
 
 def _kind(run: Run) -> dict[str, str]:
     """What evaluations must share to be years of one study; the test year and its backbone are each one's own."""
-    own = ("year", "backbone_", "predictions", "mlflow.")
+    own = ("year", "backbone_", "predictions", "anchor_px", "mlflow.")
     return {key: value for key, value in run.data.params.items() if not key.startswith(own)}
 
 

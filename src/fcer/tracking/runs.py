@@ -9,6 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
+from mlflow.utils.validation import MAX_TAG_VAL_LENGTH
+
 import fcer
 from fcer.errors import FcerError
 from fcer.runtime.secrets import masked
@@ -61,6 +64,11 @@ class TrackedRun:
     def tags(self, values: Mapping[str, str]) -> None:
         """Set tags."""
         self._add("tags", {key: masked(value) for key, value in values.items()})
+
+    def note(self, markdown: str) -> None:
+        """Describe the run, in Markdown: what stands on top of its page. What is too long for MLflow is cut off."""
+        cut = markdown if len(markdown) <= MAX_TAG_VAL_LENGTH else markdown[: MAX_TAG_VAL_LENGTH - 2] + "\n…"
+        self.tags({MLFLOW_RUN_NOTE: cut})
 
     def link(self, runs: Mapping[str, str]) -> None:
         """Record the ids of runs that this one was built from, by what they gave."""
@@ -177,9 +185,17 @@ def _ended(run: TrackedRun) -> Iterator[TrackedRun]:
     try:
         yield run
     except BaseException as error:
+        run.tags({"fcer.error": _sentence(error)})
         run._add("end", {"status": "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"})
         raise
     run._add("end", {"status": "FINISHED"})
+
+
+def _sentence(error: BaseException) -> str:
+    """What ended a run, in one line."""
+    said = " ".join(str(error).split())
+    kind = "" if isinstance(error, FcerError) and said else type(error).__name__
+    return ": ".join(part for part in (kind, said) if part)[:1000]
 
 
 @contextmanager

@@ -14,12 +14,13 @@ from typing import Any
 import mlflow
 from mlflow.data.meta_dataset import MetaDataset
 from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
-from mlflow.entities import DatasetInput, InputTag, LifecycleStage, Metric, Param, RunTag
+from mlflow.entities import DatasetInput, Experiment, InputTag, LifecycleStage, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
-from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID
+from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
 from fcer.errors import FcerError
 from fcer.tracking.journal import Entry, Journal
+from fcer.tracking.server import EXPERIMENT
 
 __all__ = ["RefusedError", "Sender", "UnreachableError", "file_state"]
 
@@ -32,6 +33,12 @@ _REFUSALS = {
 }
 """Errors that say something about the entry, not about the server."""
 _JOURNAL_TAG = "fcer.journal"
+_ABOUT = """Uncertainty of next-day wildfire spread, held to its errors near the fire's edge (FCER).
+
+Every command is one run. To see the paper's sweep, select the runs below an `evaluate` run, one for each method and
+year, and chart `fcer/auroc`: the step is the radius in pixels of 375 m. `anchor/...` are the scores at the anchor,
+`full/...` those of the full image, `wilcoxon/...` the paired tests, `segmentation/...` the fire masks themselves.
+"""
 _METRICS_A_CALL, _OTHERS_A_CALL = 1000, 100  # MLflow's own limits
 
 
@@ -120,22 +127,37 @@ class Sender:
         mark = {_JOURNAL_TAG: self._journal.reference(entry.run)}
         there = self._get(data["attach"]) if data["attach"] else None
         # One that was deleted in the UI takes nothing any more
-        if there and there.info.lifecycle_stage == LifecycleStage.ACTIVE:
+        if there and there.info.lifecycle_stage != LifecycleStage.ACTIVE:
+            there = None
+        misplaced = there is not None and _is_misplaced(there, data["experiment"])
+        if there and not misplaced:
             client.update_run(data["attach"], status="RUNNING", name=data["name"])
             client.log_batch(data["attach"], tags=[RunTag(key, value) for key, value in mark.items()])
             return str(data["attach"])
-        tags = data["tags"] | mark
+        tags = data["tags"] | (_launched(there) if there else {}) | mark
         parent = data["parent"] and self._journal.run_id(data["parent"])
         if parent:
             tags[MLFLOW_PARENT_RUN_ID] = parent
         known = self._get(parent) if parent else None
-        experiment = known.info.experiment_id if known else self._experiment(data, again)
+        experiment = known.info.experiment_id if known else self._experiment(data, again or misplaced)
         if again:
             # The server may have made the run and its answer was lost
             found = client.search_runs([experiment], f"tags.`{_JOURNAL_TAG}` = '{mark[_JOURNAL_TAG]}'")
             if found:
                 return str(found[0].info.run_id)
-        return str(client.create_run(experiment, entry.at, tags, data["name"]).info.run_id)
+        run_id = str(client.create_run(experiment, entry.at, tags, data["name"]).info.run_id)
+        if misplaced:
+            self._leave_pointer(data["attach"], data["name"], run_id)
+        return run_id
+
+    def _leave_pointer(self, launched: str, name: str, run_id: str) -> None:
+        """Let the launcher's run say where ours is. It cannot be deleted: the launcher fails if it cannot end it."""
+        client = self._client
+        experiment = client.get_run(run_id).info.experiment_id
+        note = f"Started without `--experiment-name`: see [its run](#/experiments/{experiment}/runs/{run_id})."
+        client.update_run(launched, name=f"{name}: see {EXPERIMENT}")
+        client.log_batch(launched, tags=[RunTag("fcer.run", run_id), RunTag(MLFLOW_RUN_NOTE, note)])
+        client.set_terminated(launched)
 
     def _check_unchanged(self, path: Path, state: str) -> None:
         remedy = f"remove {self._journal.folder} if that run no longer matters"
@@ -160,6 +182,8 @@ class Sender:
         if name not in self._experiments:
             found = self._client.get_experiment_by_name(name)
             self._experiments[name] = found.experiment_id if found else self._new_experiment(name)
+            if name == EXPERIMENT and not (found and MLFLOW_RUN_NOTE in found.tags):
+                self._client.set_experiment_tag(self._experiments[name], MLFLOW_RUN_NOTE, _ABOUT)
         return self._experiments[name]
 
     def _new_experiment(self, name: str) -> str:
@@ -171,6 +195,17 @@ class Sender:
             if error.error_code != "RESOURCE_ALREADY_EXISTS" or found is None:
                 raise
             return str(found.experiment_id)
+
+
+def _is_misplaced(run: Run, experiment: str) -> bool:
+    """Whether `mlflow run`, told of no experiment, has made a run for us in MLflow's default one."""
+    in_default = run.info.experiment_id == "0"
+    return in_default and experiment != Experiment.DEFAULT_EXPERIMENT_NAME and _JOURNAL_TAG not in run.data.tags
+
+
+def _launched(run: Run) -> dict[str, str]:
+    """What the launcher knows of how a run was started."""
+    return {key: value for key, value in run.data.tags.items() if key.startswith(("mlflow.project.", "mlflow.source."))}
 
 
 @contextmanager

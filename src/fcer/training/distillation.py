@@ -17,13 +17,15 @@ from fcer.core.arrays import IntArray
 from fcer.core.regions import radius_in_pixels
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.samples import Samples
-from fcer.errors import FcerWarning
+from fcer.errors import ConfigError, FcerWarning
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
+from fcer.training.error_head import fit_error_head
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.feature_methods import fit_feature_methods
+from fcer.training.feature_shards import ERROR
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import FittedStudent, fit_jointly
@@ -81,6 +83,11 @@ def distil(
     on_epoch
         Called with each epoch's record while it is fitted.
     """
+    if settings.target == ERROR and joint is not None:
+        raise ConfigError(
+            "head_target: the errors of a backbone that is trained along move with it; give --freeze true, or choose "
+            "another --head-target"
+        )
     # A student that is there needs no cache, unless its anchor has to be measured on one
     cached = cache_features(teaching, cache) if anchor == "auto" else None
     anchor_px = settle_anchor(anchor, cached, threshold)
@@ -95,22 +102,42 @@ def distil(
 
     cached = cached or cache_features(teaching, cache)
     resume = (folder / "fit.resume", key)
-    region = gather_region(cached.validation, anchor_px, threshold)
+    fitted = _fit(teaching, cached, settings, joint, anchor_px, threshold, resume=resume, on_epoch=on_epoch)
     if joint is None:
-        task = HeadTask.of(cached.training, cached.validation, region, settings.target)
-        head, records, kept = fit_head(task, settings, resume=resume, on_epoch=on_epoch)
-        fitted = FittedStudent(*teaching.backbone.original(), head, records, kept, region.ranked(head))
-        save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone))
-    else:
-        fitted = fit_jointly(
-            teaching, cached, settings, joint, anchor_px, resume=resume, on_epoch=on_epoch, threshold=threshold
-        )
+        save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone, teaching.views))
     chosen = {"frozen": joint is None, "anchor_px": anchor_px, "threshold": threshold, "key": key}
     _write(folder, fitted, _info(teaching, settings, fitted, **chosen))
     resume[0].unlink(missing_ok=True)
     info = read_head_info(folder)
     _warn_if_still_rising(info, planned)
     return Distilled(folder, info, fitted.records, fitted=True)
+
+
+def _fit(
+    teaching: Teaching,
+    cached: FeatureCache,
+    settings: HeadSettings,
+    joint: MemberSettings | None,
+    anchor_px: float,
+    threshold: float,
+    *,
+    resume: tuple[Path, str],
+    on_epoch: OnEpoch | None,
+) -> FittedStudent:
+    """In whichever of three ways: the teacher's uncertainty or the backbone's errors learnt, or both trained along."""
+    region = gather_region(cached.validation, anchor_px, threshold)
+    how: Any = {"resume": resume, "on_epoch": on_epoch}
+    if joint is not None:
+        return fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
+    if settings.target == ERROR:
+        fire_N = _fire_of_samples(teaching.validation())
+        learnt = fit_error_head(cached.validation, region, fire_N, settings, threshold=threshold, **how)
+        head, records, kept, near_fire = learnt
+    else:
+        task = HeadTask.of(cached.training, cached.validation, region, settings.target)
+        head, records, kept = fit_head(task, settings, **how)
+        near_fire = region.ranked(head)
+    return FittedStudent(*teaching.backbone.original(), head, records, kept, near_fire)
 
 
 def settle_anchor(anchor: float | str, cached: FeatureCache | None, threshold: float = FIRE_THRESHOLD) -> float:
@@ -165,6 +192,7 @@ def _info(teaching: Teaching, settings: HeadSettings, fitted: FittedStudent, **c
         features=spec.features,
         hidden=spec.hidden,
         logit=spec.logit,
+        context=spec.context,
         loss=settings.loss,
         target=settings.target,
         val_auroc=fitted.records[fitted.best_epoch - 1].score,

@@ -12,19 +12,33 @@ from fcer.uncertainty.laplace import add_to_hessian, fit_posterior, last_layer
 __all__ = ["fit_feature_methods"]
 
 
-def fit_feature_methods(split: CachedSplit, backbone: Member) -> dict[str, Tensor]:
-    """What they keep, by name; `split` holds the backbone's features of the training years."""
+_IMAGES = 256
+"""At most so many, evenly chosen, tell what the others would: millions of pixels for some hundred numbers."""
+
+
+def fit_feature_methods(split: CachedSplit, backbone: Member, views: int = 1) -> dict[str, Tensor]:
+    """What they keep, by name.
+
+    Parameters
+    ----------
+    split
+        The backbone's features of the training years.
+    backbone
+        Whose last layer it is.
+    views
+        How many views of each sample `split` holds: they count as one.
+    """
     weights_D = last_layer(backbone.backbone)
     hessian_DD = torch.zeros(len(weights_D), len(weights_D), dtype=torch.float64)
     moments = ClassMoments(split.features)
     pos_weight = 1.0 if backbone.pos_weight is None else backbone.pos_weight
-    with tqdm(total=len(split), desc="laplace, density", unit="sample", disable=None, leave=False) as bar:
-        for block in split.blocks():
-            for features_FP, logits_P, y_P in zip(block.features_BFP, block.logits_BP, block.y_BP, strict=True):
-                features_FHW = features_FP.unflatten(1, (split.side, split.side))
-                add_to_hessian(hessian_DD, features_FHW, logits_P, y_P, pos_weight)
-                moments.add(features_FP, logits_P > 0)
-                bar.update()
+    chosen = range(0, len(split), -(-len(split) // _IMAGES))
+    for index in tqdm(chosen, desc="laplace, density", unit="sample", disable=None, leave=False):
+        features_FP, logits_P, _, y_P = split.sample(index)
+        features_FHW = features_FP.view(split.features, split.side, split.side)
+        add_to_hessian(hessian_DD, features_FHW, logits_P, y_P, pos_weight)
+        moments.add(features_FP, logits_P > 0)
+    hessian_DD *= len(split) / views / len(chosen)
     posterior, gaussians = fit_posterior(hessian_DD, weights_D), fit_precisions(moments)
     return {
         "laplace_covariance": posterior.covariance_DD,

@@ -1,12 +1,13 @@
 """Reading cached features: shards mapped into memory, from which batches and lists of pixels are gathered.
 
-Shape suffixes: N samples, B samples of a batch, K passes of the teacher, F features, P pixels of an image, Q some
-of them.
+Shape suffixes: N samples, B samples of a batch, K passes of the teacher, F features, R numbers that a head reads of a
+pixel, W windows around it, P pixels of an image, Q some of them.
 """
 
 import copy
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,15 +20,19 @@ from torch import Tensor
 
 from fcer.core.arrays import FloatArray
 from fcer.core.disagreement import mutual_information, normalized_std, predictive_entropy
-from fcer.errors import FcerError
+from fcer.errors import ConfigError, FcerError
+from fcer.models.student import WINDOWS, HeadSpec, window_means
 
-__all__ = ["TARGETS", "THIN", "CachedBlock", "CachedSplit"]
+__all__ = ["ERROR", "TARGETS", "THIN", "CachedBlock", "CachedSplit", "SplitPart"]
 
 TARGETS: Mapping[str, Callable[[NDArray[np.float64]], FloatArray]] = MappingProxyType(
     {"std": normalized_std, "mutual_information": mutual_information, "entropy": predictive_entropy}
 )
 """What the student may be taught, from the passes (K, ...) of its teacher; each from 0 to 1."""
 
+
+ERROR = "error"
+"""In place of a teacher's uncertainty: the backbone's own errors."""
 
 THIN = 17
 """Every so many pixels are enough to follow a loss by; no divisor of an image's side, so that all columns are met."""
@@ -86,38 +91,73 @@ class CachedSplit:
         wide._blocks = [block._replace(features_BFP=block.features_BFP.float()) for block in self._blocks]
         return wide
 
-    def gather(self, indices: Sequence[int], room_BFP: Tensor) -> list[Tensor]:
-        """Features (F, P) of some samples in single precision; where the room has one more row, then their logits.
+    def sample(self, index: int) -> tuple[Tensor, ...]:
+        """Features (F, P), logits (P), passes (K, P) and what burnt (P) of one sample, as they lie on disk."""
+        shard = int(np.searchsorted(self._starts, index, side="right")) - 1
+        return tuple(tensor[index - int(self._starts[shard])] for tensor in self._blocks[shard])
 
-        What has to be converted is written to `room_BFP`: memory that is used again costs far less than fresh memory.
+    def gather(self, indices: Sequence[int], spec: HeadSpec, room_BRP: Tensor) -> list[Tensor]:
+        """A head's inputs (R, P) of some samples in single precision.
+
+        What has to be converted is written to `room_BRP`: memory that is used again costs far less than fresh memory.
         """
         gathered = []
-        for index, room_FP in zip(indices, room_BFP, strict=False):
-            shard = int(np.searchsorted(self._starts, index, side="right")) - 1
-            block, place = self._blocks[shard], index - int(self._starts[shard])
-            features_FP = block.features_BFP[place]
-            if len(room_FP) > len(features_FP):
-                room_FP[-1].copy_(block.logits_BP[place])
-            elif features_FP.dtype == torch.float32:
+        for index, room_RP in zip(indices, room_BRP, strict=False):
+            features_FP, logits_P, *_ = self.sample(index)
+            if len(spec.rows) == len(features_FP) and features_FP.dtype == torch.float32:
                 gathered.append(features_FP)
                 continue
-            room_FP[: len(features_FP)].copy_(features_FP)
-            gathered.append(room_FP)
+            room_RP[: len(features_FP)].copy_(features_FP)
+            if spec.logit:
+                room_RP[len(features_FP)].copy_(logits_P)
+            if spec.context:
+                room_RP[-len(WINDOWS) :].copy_(self._context_NWP[index])
+            gathered.append(room_RP)
         return gathered
 
+    @cached_property
+    def _context_NWP(self) -> Tensor:
+        """Means in windows of every sample: too slow to compute in every epoch."""
+        return torch.cat([self.context(block).half() for block in self._blocks])
+
+    def context(self, block: CachedBlock) -> Tensor:
+        """The backbone's mean probability in windows around each pixel (B, windows, P)."""
+        logits_BHW = block.logits_BP.view(-1, self.side, self.side)
+        return torch.cat([window_means(logits_HW[None]) for logits_HW in logits_BHW]).flatten(2)
+
     def thinned(self) -> Tensor:
-        """Features and below them the logit of every `THIN`th pixel of every sample (N, F + 1, Q)."""
+        """All numbers of every `THIN`th pixel of every sample (N, R, Q): features, logit, means in windows."""
         parts = [
-            torch.cat([block.features_BFP[..., ::THIN].float(), block.logits_BP[:, None, ::THIN]], dim=1)
+            torch.cat([block.features_BFP.float(), block.logits_BP[:, None], self.context(block)], dim=1)[..., ::THIN]
             for block in self._blocks
         ]
         return torch.cat(parts)
 
     def targets(self, kind: str) -> Tensor:
         """The teacher's uncertainty (N, P) of every sample, one of `TARGETS`."""
+        if kind == ERROR:
+            raise ConfigError(
+                "head_target: error is learnt on the validation years, fire by fire, which a search cannot do yet; "
+                "leave it out of the space"
+            )
         measure = TARGETS[kind]
         passes = (block.passes_BKP.transpose(0, 1).double().numpy() for block in self._blocks)
         return torch.from_numpy(np.concatenate([measure(some).astype(np.float32) for some in passes]))
+
+
+class SplitPart:
+    """Some samples of a split, to learn from."""
+
+    def __init__(self, split: CachedSplit, indices: Sequence[int]) -> None:
+        self._split, self._indices = split, indices
+        self.features, self.pixels = split.features, split.pixels
+
+    def __len__(self) -> int:
+        return len(self._indices)
+
+    def gather(self, indices: Sequence[int], spec: HeadSpec, room_BRP: Tensor) -> list[Tensor]:
+        """See `CachedSplit.gather`."""
+        return self._split.gather([self._indices[index] for index in indices], spec, room_BRP)
 
 
 def _map(path: Path) -> CachedBlock:

@@ -20,14 +20,14 @@ from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.training.batches import draw_seed, epoch_batches
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
-from fcer.training.feature_shards import THIN, CachedSplit
+from fcer.training.feature_shards import THIN, CachedSplit, SplitPart
 from fcer.training.head_losses import LOSSES
 from fcer.training.head_settings import HeadSettings
 from fcer.training.linear_head import BatchRoom, set_linear_gradients
 from fcer.training.schedules import head_learning_rate
 from fcer.training.validation_region import ValidationRegion
 
-__all__ = ["FittedHead", "HeadTask", "fit_epoch", "fit_head", "make_head"]
+__all__ = ["FittedHead", "HeadTask", "fit_epoch", "fit_head", "make_head", "train_epoch", "validation_loss"]
 
 _SECONDS_BETWEEN_SAVES = 0.5
 """Epochs on small data take milliseconds: saving each would cost more than repeating it."""
@@ -37,13 +37,13 @@ _SECONDS_BETWEEN_SAVES = 0.5
 class HeadTask:
     """What a head is fitted on."""
 
-    training: CachedSplit
+    training: CachedSplit | SplitPart
     training_targets: Tensor
-    """The teacher's uncertainty (N, P)."""
+    """The teacher's uncertainty, or whatever it is to say (N, P)."""
     region: ValidationRegion
     """Of the validation years, where AUROC is measured."""
     validation: Tensor
-    """A part of all pixels of the validation years, where the loss is measured: features, then logit (N, F + 1, Q)."""
+    """A part of all pixels of the validation years, where the loss is measured: all numbers of each (N, R, Q)."""
     validation_targets: Tensor
 
     @classmethod
@@ -112,7 +112,7 @@ def make_head(features: int, settings: HeadSettings) -> tuple[UncertaintyHead, t
     """A head with the fresh weights of its seed, and its optimiser."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(draw_seed(settings.seed))
-        head = UncertaintyHead(HeadSpec(features, settings.hidden, settings.logit))
+        head = UncertaintyHead(HeadSpec(features, settings.hidden, settings.logit, settings.context))
     optimizer = torch.optim.SGD(
         head.parameters(), settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay, fused=True
     )
@@ -126,8 +126,8 @@ def fit_epoch(
     started = time.perf_counter()
     lr = head_learning_rate(settings, done)
     set_learning_rate(optimizer, lr)
-    train_loss = _train_epoch(task, settings, head, optimizer, done + 1)
-    val_loss = _validation_loss(task, settings, head)
+    train_loss = train_epoch(task, settings, head, optimizer, done + 1)
+    val_loss = validation_loss(task, settings, head)
     if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
         raise FcerError(
             f"head: the loss is no longer finite in epoch {done + 1} at a learning rate of {lr:.3g}; "
@@ -137,12 +137,12 @@ def fit_epoch(
     return EpochRecord(done + 1, train_loss, val_loss, score, lr, time.perf_counter() - started)
 
 
-def _train_epoch(
+def train_epoch(
     task: HeadTask, settings: HeadSettings, head: UncertaintyHead, optimizer: torch.optim.Optimizer, epoch: int
 ) -> float:
     """One pass over the training samples in an order of its own; the mean loss."""
     order = np.random.default_rng((settings.seed, epoch)).permutation(len(task.training)).tolist()
-    room = BatchRoom(task.training, settings.batch_size, logit=settings.logit)
+    room = BatchRoom(task.training, head.spec, settings.batch_size)
     total = torch.zeros((), dtype=torch.float64)
     for (batch,) in epoch_batches(order, settings.batch_size):
         inputs, target_BP = room.gather(task.training, task.training_targets, batch)
@@ -163,11 +163,12 @@ def _logits(head: UncertaintyHead, inputs: Sequence[Tensor]) -> Tensor:
 
 
 @torch.no_grad()
-def _validation_loss(task: HeadTask, settings: HeadSettings, head: UncertaintyHead) -> float:
+def validation_loss(task: HeadTask, settings: HeadSettings, head: UncertaintyHead) -> float:
+    """On the part of the validation pixels that the task holds."""
     total = 0.0
     parts = zip(torch.split(task.validation, 64), torch.split(task.validation_targets, 64), strict=True)
     for inputs_BFQ, target_BQ in parts:
-        logits_BQ = head(inputs_BFQ[:, :-1, :, None], inputs_BFQ[:, -1, :, None])[..., 0]
+        logits_BQ = head.of_pixels(inputs_BFQ)
         total += float(LOSSES[settings.loss].value(logits_BQ, target_BQ)) * len(target_BQ)
     return total / len(task.validation)
 

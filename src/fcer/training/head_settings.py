@@ -17,6 +17,7 @@ class HeadSettings(FromConfig):
 
     hidden: tuple[int, ...] = Config.head_hidden
     logit: bool = Config.head_logit
+    context: bool = Config.head_context
     loss: str = Config.head_loss
     target: str = Config.head_target
     lr: float = Config.head_lr

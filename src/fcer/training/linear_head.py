@@ -9,8 +9,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from fcer.models.student import UncertaintyHead
-from fcer.training.feature_shards import CachedSplit
+from fcer.models.student import HeadSpec, UncertaintyHead
+from fcer.training.feature_shards import CachedSplit, SplitPart
 from fcer.training.head_losses import Loss
 
 __all__ = ["BatchRoom", "set_linear_gradients"]
@@ -19,17 +19,20 @@ __all__ = ["BatchRoom", "set_linear_gradients"]
 class BatchRoom:
     """Memory for one batch, used again and again: fresh memory would cost more than the arithmetic."""
 
-    def __init__(self, split: CachedSplit, batch_size: int, *, logit: bool) -> None:
+    def __init__(self, split: CachedSplit | SplitPart, spec: HeadSpec, batch_size: int) -> None:
         B, P = batch_size, split.pixels
-        self._inputs_BFP = torch.empty(B, split.features + logit, P)
+        self._spec = spec
+        self._inputs_BFP = torch.empty(B, len(spec.rows), P)
         self._target_BP = torch.empty(B, P)
         self._maps_3BP = torch.empty(3, B, P)
 
-    def gather(self, split: CachedSplit, targets_NP: Tensor, batch: Sequence[int]) -> tuple[list[Tensor], Tensor]:
+    def gather(
+        self, split: CachedSplit | SplitPart, targets_NP: Tensor, batch: Sequence[int]
+    ) -> tuple[list[Tensor], Tensor]:
         """The head's inputs, and what it is to say."""
         for row_P, index in zip(self._target_BP, batch, strict=False):
             row_P.copy_(targets_NP[index])
-        return split.gather(batch, self._inputs_BFP), self._target_BP[: len(batch)]
+        return split.gather(batch, self._spec, self._inputs_BFP), self._target_BP[: len(batch)]
 
     def maps(self, samples: int) -> tuple[Tensor, Tensor]:
         """One map for each sample, and two more."""

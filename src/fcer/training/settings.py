@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Self
 
 from fcer.config.derived import FromConfig
 from fcer.config.settings import Config
-from fcer.data.channels import feature_indices
+from fcer.data.channels import feature_indices, reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.errors import ConfigError
@@ -14,7 +14,7 @@ from fcer.training.batches import draw_seed
 
 __all__ = ["MemberSettings", "training_key"]
 
-_SCHEMA = 2
+_SCHEMA = 1
 """Part of every training key: raise it when the same settings and data would give other weights."""
 
 _WHERE_ONLY = ("device", "loader_workers")
@@ -76,4 +76,5 @@ def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:
         "train": dataset.fingerprint(fold.train),
         "validation": dataset.fingerprint(fold.validation),
     }
-    return Step(_SCHEMA, decided_by).key
+    # unknown land cover was in no class before
+    return Step(_SCHEMA + reads_land_cover(settings.features), decided_by).key

@@ -1,6 +1,6 @@
 """The pixels near fire that decide which epoch is kept, gathered once: validation costs one product and one sort.
 
-Shape suffixes: N samples, B samples of a block, K passes of the teacher, F features, P pixels.
+Shape suffixes: N samples, B samples of a block, K passes of the teacher, R numbers of a pixel, P pixels.
 """
 
 from typing import NamedTuple
@@ -52,8 +52,8 @@ class FireInterval(NamedTuple):
 class ValidationRegion(NamedTuple):
     """Every pixel at most the anchor from fire, of all images with fire."""
 
-    inputs_FP: Tensor
-    """Features, and below them the backbone's logit."""
+    rows_RP: Tensor
+    """All numbers of a pixel: features, below them the backbone's logit, then its mean probability in windows."""
     error_P: NDArray[np.bool_]
     """Where the backbone is wrong."""
     sample_P: NDArray[np.int64]
@@ -70,8 +70,7 @@ class ValidationRegion(NamedTuple):
     @torch.no_grad()
     def uncertainty(self, head: UncertaintyHead) -> NDArray[np.float32]:
         """What the head says of each pixel, from 0 to 1."""
-        features_BFHW, logits_BHW = self.inputs_FP[None, :-1, :, None], self.inputs_FP[None, -1, :, None]
-        uncertainty_P: NDArray[np.float32] = head(features_BFHW, logits_BHW).sigmoid().flatten().numpy()
+        uncertainty_P: NDArray[np.float32] = head.of_pixels(self.rows_RP[None])[0].sigmoid().numpy()
         return uncertainty_P
 
 
@@ -89,9 +88,11 @@ def gather_region(split: CachedSplit, anchor_px: float, threshold: float = FIRE_
         near = np.zeros_like(y_BP)
         for k in with_fire:
             near[k] = fire_region(y_BP[k].reshape(split.side, split.side), anchor_px).ravel()
+        context_BWP = split.context(block)
         for k in with_fire:
             pixels = torch.from_numpy(np.flatnonzero(near[k]))
-            inputs.append(torch.cat([block.features_BFP[k][:, pixels].float(), block.logits_BP[k, pixels][None]]))
+            numbers = (block.features_BFP[k].float(), block.logits_BP[k][None], context_BWP[k])
+            inputs.append(torch.cat([rows[:, pixels] for rows in numbers]))
         errors.append(((block.logits_BP > above).numpy() != y_BP)[near])
         samples.append(start + np.nonzero(near)[0])
         start += len(y_BP)

@@ -21,7 +21,7 @@ _INK = "#222222"
 _DPI = 130
 
 
-def write_overview(path: Path, done: Ingested) -> None:
+def write_overview(path: Path, done: Ingested, *, synthetic: bool = False) -> None:
     """All fires on the left, by place and fire pixels; on the right the largest, each pixel by its last day of fire."""
     figure = Figure(figsize=(12, 5.6), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
@@ -29,8 +29,8 @@ def write_overview(path: Path, done: Ingested) -> None:
     _places(left, done)
     _largest(right, max(done.fires, key=lambda fire: fire.pixels))
     figure.suptitle(
-        f"{len(done.fires)} fires from {done.in_fires} of {sum(done.read.values())} VIIRS detections "
-        f"(NASA FIRMS), to {done.last_full_day}",
+        f"{len(done.fires)} fires from {done.in_fires} of {sum(done.read.values())} "
+        f"{'SYNTHETIC detections' if synthetic else 'VIIRS detections (NASA FIRMS)'}, to {done.last_full_day}",
         fontsize=12,
         x=0.005,
         ha="left",

@@ -22,7 +22,10 @@ from fcer.data.synthetic.spread import FireState, burn_day, ignite
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.parallel import map_tasks
 
-__all__ = ["Recipe", "synthesize"]
+__all__ = ["COMPOSITE_LAG", "Recipe", "synthesize"]
+
+COMPOSITE_LAG = 8
+"""Days until a composite of many days, such as NDVI, shows what a clear sky showed."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Recipe:
     image_size: tuple[int, int]
     fire_days: tuple[int, int]
     seed: int
-    version: int = 1
+    version: int = 2
     """Of the process itself: raised when the same recipe would give other fires."""
 
     def key(self) -> str:
@@ -156,9 +159,21 @@ def _days(
     ignite(rng, state, land)
     contained = rng.uniform(0.4, 0.9)
     haze = smooth_noise(rng, shape, 2.0)
+    scarred = np.zeros(shape, bool)
+    shown = [scarred] * COMPOSITE_LAG
     for k in range(days):
         seen = burn_day(rng, state, land, weather[k], effort=contained * k / days)
-        yield _image(rng, land, weather[k], weather[k + 1], state, seen, haze)
+        cloudy = _cloud(rng, shape, weather[k].cloudiness)
+        vegetation = _vegetation(rng, land, haze, scarred, shown[-COMPOSITE_LAG])
+        yield _image(rng, land, weather[k], weather[k + 1], vegetation, seen, cloudy)
+        shown.append(shown[-1] | (scarred & ~cloudy))
+        scarred = state.burnt | state.burning
+
+
+def _cloud(rng: np.random.Generator, shape: tuple[int, int], cloudiness: float) -> NDArray[np.bool_]:
+    """Where cloud hides the ground."""
+    cloud = smooth_noise(rng, shape, 3.0)
+    return cloud > np.quantile(cloud, 1 - cloudiness) if cloudiness > 0 else np.zeros(shape, bool)
 
 
 def _image(
@@ -166,16 +181,14 @@ def _image(
     land: Land,
     today: Weather,
     tomorrow: Weather,
-    state: FireState,
+    vegetation: NDArray[np.float64],
     seen: list[tuple[int, NDArray[np.bool_]]],
-    haze: NDArray[np.float64],
+    cloudy: NDArray[np.bool_],
 ) -> NDArray[np.float32]:
     """One day as the dataset stores it: what satellites, weather stations and maps would tell of it."""
     shape = land.fuel.shape
     image = np.empty((len(CHANNELS), *shape), np.float32)
-    image[0:5] = _vegetation(rng, land, state, haze)
-    cloud = smooth_noise(rng, shape, 3.0)
-    cloudy = cloud > np.quantile(cloud, 1 - today.cloudiness) if today.cloudiness > 0 else np.zeros(shape, bool)
+    image[0:5] = vegetation
     image[0:3, cloudy] = np.nan
     # Composites over many days have few gaps
     image[3:5, rng.random(shape) < 0.002] = np.nan
@@ -193,14 +206,21 @@ def _image(
 
 
 def _vegetation(
-    rng: np.random.Generator, land: Land, state: FireState, haze: NDArray[np.float64]
+    rng: np.random.Generator,
+    land: Land,
+    haze: NDArray[np.float64],
+    scarred: NDArray[np.bool_],
+    composite: NDArray[np.bool_],
 ) -> NDArray[np.float64]:
-    """M11, I2, I1, NDVI and EVI2. Where it burnt, green is gone and the shortwave infrared is bright."""
-    scarred = state.burnt | state.burning
-    green = np.where(scarred, 0.35, 1.0) * (0.25 + 0.75 * land.fuel) * (0.7 + 0.3 * land.moisture)
+    """M11, I2, I1, NDVI and EVI2. Where it burnt, green is gone and the shortwave infrared is bright.
+
+    The day's bands show what was `scarred` by the evening before; the indices are of a `composite` that lags.
+    """
+    grown = (0.25 + 0.75 * land.fuel) * (0.7 + 0.3 * land.moisture)
+    green, indexed = (np.where(gone, 0.35, 1.0) * grown for gone in (scarred, composite))
     noise = rng.normal(0, 1, (5, *land.fuel.shape))
-    ndvi = 900 + 7600 * green + 120 * noise[3]
-    evi2 = 400 + 4300 * green + 90 * noise[4]
+    ndvi = 900 + 7600 * indexed + 120 * noise[3]
+    evi2 = 400 + 4300 * indexed + 90 * noise[4]
     near_infrared = 1100 + 2700 * green + 250 * haze + 110 * noise[1]
     red = 2300 - 1700 * green + 220 * haze + 90 * noise[2]
     shortwave = 2900 - 1800 * green * (0.5 + 0.5 * land.moisture) + 900 * scarred + 100 * noise[0]

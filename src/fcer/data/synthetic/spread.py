@@ -17,8 +17,15 @@ OVERPASS_STEPS = (3, 7)
 OVERPASS_HOURS = (10, 21)
 """Hour (UTC) that a detection at each overpass is recorded with."""
 
-READINESS = 0.2
+READINESS = 0.17
 """Chance that a burning pixel lights a neighbour in one step, on flat land without wind, in average fuel."""
+
+FAR_FIRES = 1 / 60
+"""Fires a day that begin far from any other, for each burning pixel: lightning, firebrands, other causes. A fifth of
+the new pixels of real fires lie more than 8 px from the day before's."""
+
+SPENT = 0.16
+"""Chance that a pixel of thin fuel burns out in one step; dense fuel takes twice as long."""
 
 _NEIGHBOURS = [(r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if (r, c) != (0, 0)]
 
@@ -54,6 +61,7 @@ def burn_day(
     towards = np.radians(weather.wind_direction + 180)
     wind = np.array([-np.cos(towards), np.sin(towards)]) * weather.wind_speed  # (southward, eastward)
     receptive = land.fuel * np.clip(1.25 - land.moisture, 0, None) * weather.dryness * (1 - effort)
+    _begin_far(rng, state, land, receptive)
     seen = []
     for step in range(STEPS_PER_DAY):
         _step(rng, state, land, wind, receptive)
@@ -87,7 +95,7 @@ def _step(
         safe *= 1 - flames[there] * np.minimum(reach, 0.9)
     lit = (rng.random(burning.shape) > safe) & ~burning & ~burnt & (land.fuel[box] > 0)
     # Dense fuel burns longer: about half a day to a day and a half
-    spent = burning & (rng.random(burning.shape) < 0.20 - 0.10 * land.fuel[box])
+    spent = burning & (rng.random(burning.shape) < SPENT - 0.5 * SPENT * land.fuel[box])
     state.burnt[box] |= spent
     state.burning[box] = (burning & ~spent) | lit
     _spot(rng, state, wind, receptive)
@@ -114,6 +122,22 @@ def _spot(
         inside = 0 <= row < height and 0 <= column < width
         if inside and not state.burnt[row, column] and rng.random() < receptive[row, column]:
             state.burning[row, column] = True
+
+
+def _begin_far(rng: np.random.Generator, state: FireState, land: Land, receptive: NDArray[np.float64]) -> None:
+    """New fires, a few pixels wide, 8 px and more from a burning pixel, where there is fuel that takes it."""
+    rows, columns = np.nonzero(state.burning)
+    height, width = state.burning.shape
+    grid_rows, grid_columns = np.ogrid[:height, :width]
+    for _ in range(rng.poisson(FAR_FIRES * len(rows))):
+        start = rng.integers(len(rows))
+        distance, angle = 8 + rng.exponential(14), rng.uniform(0, 2 * np.pi)
+        row, column = rows[start] + distance * np.cos(angle), columns[start] + distance * np.sin(angle)
+        radius = rng.uniform(1, 2.5)
+        inside = 0 <= row < height - 1 and 0 <= column < width - 1
+        if inside and rng.random() < receptive[round(row), round(column)]:
+            near = np.hypot(grid_rows - row, grid_columns - column) <= radius
+            state.burning |= near & (land.fuel > 0) & ~state.burnt
 
 
 def _around(mask: Mask) -> tuple[slice, slice] | None:

@@ -1,0 +1,29 @@
+"""The documentation's sources, and the blocks of code in them."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+_BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    language: str
+    text: str
+
+
+def blocks(language: str) -> Iterator[Block]:
+    """All blocks of a language, in the order of pages."""
+    for page in PAGES:
+        for _, found, text in _BLOCK.findall(page.read_text()):
+            if found == language:
+                yield Block(str(page.relative_to(DOCS)), found, textwrap.dedent(text))
