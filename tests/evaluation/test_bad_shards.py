@@ -113,7 +113,8 @@ def test_an_array_that_ends_early(tmp_path):
             kept = stack[:-3] if name == "student_prob" else stack
             write_npz_array(archive, name, stack.shape, stack.dtype, [kept])
     assert refusal(path) == (
-        f"{path}, images 15 to 17: truncated or damaged (an array ends before its last row); write it again"
+        f"{path}: truncated or damaged (student_prob.npy should be float32 of shape (18, 27, 29), "
+        "but 46980 bytes follow); write it again"
     )
 
 
