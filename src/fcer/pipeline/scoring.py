@@ -52,5 +52,8 @@ def score_maps(
         origin = "the ensemble's mean ASD on the validation years"
         results = replace(results, settings=replace(results.settings, anchor_from=origin))
     results.write(out)
-    log.results(results, out, passes=passes or {})
+    from fcer.report.style import looks  # with plotly, which only finished results need
+
+    colours = {method: look.colour for method, look in looks(results.settings.methods).items()}
+    log.results(results, out, passes=passes or {}, colours=colours)
     return results
