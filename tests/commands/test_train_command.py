@@ -118,3 +118,18 @@ def test_a_tracking_server_that_is_not_there_is_one_line(tmp_path: Path):
     done = subprocess.run(call, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("fcer: MLflow at http://127.0.0.1:9 failed (") and done.stderr.count("\n") == 1
+
+
+def test_a_member_whose_run_was_killed_after_its_file_was_written_gets_a_run(trained: tuple[Path, str]):
+    folder, _ = trained
+    client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
+    experiment = client.get_experiment_by_name("fcer").experiment_id
+    named = "attributes.run_name = 'member fold 2' and attributes.status = 'FINISHED'"
+    for run in client.search_runs([experiment], named):
+        client.delete_tag(run.info.run_id, "fcer.checkpoint")
+        client.set_terminated(run.info.run_id, "KILLED")
+    for _ in range(2):
+        assert fcer(folder, "train", *TINY).returncode == 0
+        (run,) = client.search_runs([experiment], named)
+        assert run.data.metrics.keys() == {"best/val_ap"}
+        assert [file.path for file in client.list_artifacts(run.info.run_id, "checkpoint")]

@@ -108,10 +108,13 @@ def _train_logged(
     with ExitStack() as stack:
         run = RunOnDemand(stack, parent, f"member fold {slot.label}", _settings(data, planned))
 
+        def begin() -> None:
+            run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.train), "train")
+            run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.validation), "validation")
+
         def on_epoch(record: EpochRecord) -> None:
             if run.begun is None:
-                run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.train), "train")
-                run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.validation), "validation")
+                begin()
             metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
             run.log.metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
 
@@ -119,9 +122,13 @@ def _train_logged(
         for record in apart.records if apart else ():
             on_epoch(record)
         val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
+        digest = content_hash(path)
+        if run.begun is None and not parent.knows("fcer.checkpoint", digest):
+            begin()  # a kill between the file and its log left a member that no finished run tells of
         if run.begun:
-            run.log.metrics({"best/val_ap": val_ap, "best/epoch": result.best_epoch or 0})
-            run.log.tags({"fcer.training_key": result.info.training_key or "", "fcer.checkpoint": content_hash(path)})
+            best = {} if result.best_epoch is None else {"best/epoch": result.best_epoch}
+            run.log.metrics({"best/val_ap": val_ap, **best})
+            run.log.tags({"fcer.training_key": result.info.training_key or "", "fcer.checkpoint": digest})
             run.log.file(path, "checkpoint")
     said = f"best epoch {result.best_epoch} of {len(result.records)}" if result.trained else "trained before"
     say(f"fold {slot.label}: validation AP {val_ap:.3f}, {said}, {path}")

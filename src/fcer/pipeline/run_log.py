@@ -48,14 +48,24 @@ class RunLog(Protocol):
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """The student in `folder`, with the metrics that speak for it."""
 
-    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
+    def note(self, markdown: str) -> None:
+        """What the run did, in Markdown, on top of its page."""
+
+    def results(
+        self, results: "Results", folder: Path, *, passes: Mapping[str, int], colours: Mapping[str, str]
+    ) -> None:
         """An evaluation, whose files lie in `folder`: tables, tests, and a run for each method and year."""
 
-    def child(self, name: str, settings: Mapping[str, Any]) -> AbstractContextManager["RunLog"]:
-        """A run below this one, which ends with the block."""
+    def child(
+        self, name: str, settings: Mapping[str, Any], *, reopen: bool = False
+    ) -> AbstractContextManager["RunLog"]:
+        """A run below this one, which ends with the block; with `reopen`, one that a kill left there goes on."""
 
     def knows(self, tag: str, value: str) -> bool:
         """Whether some finished run carries this tag."""
+
+    def known_below(self, tag: str) -> set[str]:
+        """The values that finished runs below this one have under a tag."""
 
 
 class NullLog:
@@ -93,17 +103,32 @@ class NullLog:
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """See `RunLog`."""
 
-    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
+    def note(self, markdown: str) -> None:
+        """See `RunLog`."""
+
+    def results(
+        self, results: "Results", folder: Path, *, passes: Mapping[str, int], colours: Mapping[str, str]
+    ) -> None:
         """See `RunLog`."""
 
     @contextmanager
-    def child(self, name: str, settings: Mapping[str, Any]) -> Iterator["NullLog"]:  # noqa: ARG002
+    def child(
+        self,
+        name: str,  # noqa: ARG002
+        settings: Mapping[str, Any],  # noqa: ARG002
+        *,
+        reopen: bool = False,  # noqa: ARG002
+    ) -> Iterator["NullLog"]:
         """See `RunLog`."""
         yield self
 
     def knows(self, tag: str, value: str) -> bool:  # noqa: ARG002
         """Nothing is known, and nothing logged twice matters."""
         return False
+
+    def known_below(self, tag: str) -> set[str]:  # noqa: ARG002
+        """Nothing is known."""
+        return set()
 
 
 NO_LOG: RunLog = NullLog()

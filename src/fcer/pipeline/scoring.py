@@ -68,5 +68,8 @@ def score_maps(
     if synthetic:
         results = replace(results, settings=replace(results.settings, synthetic=True))
     results.write(out)
-    log.results(results, out, passes=passes or {})
+    from fcer.report.style import looks  # with plotly, which only finished results need
+
+    colours = {method: look.colour for method, look in looks(results.settings.methods).items()}
+    log.results(results, out, passes=passes or {}, colours=colours)
     return results

@@ -6,6 +6,8 @@ from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from optuna.trial import FrozenTrial, TrialState
+
 from fcer.config import Config
 from fcer.config.groups import STEPS, recorded
 from fcer.config.settings import fields
@@ -15,15 +17,21 @@ from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.students import distil_student, epoch_rows
 from fcer.pipeline.study import Study
 from fcer.runtime.files import atomic_path
+from fcer.runtime.processes import Process
 from fcer.search.board import Board
 from fcer.search.crew import Worker, run_crew, threads_each
+from fcer.search.liveness import WORKER
 from fcer.search.queue import TrialQueue, study_size
 from fcer.search.results import importances, settings_yaml, write_results
+from fcer.search.scores import Scores
 from fcer.search.space import Space
 from fcer.search.storage import TrialStore, locked
 from fcer.search.study import (
     FAILURE,
     OBJECTIVES,
+    PAPER,
+    RETRY_OF,
+    SCORES,
     OptunaStudy,
     agree,
     begin_session,
@@ -42,6 +50,8 @@ __all__ = ["HeadSearch"]
 
 _REFITTED = "refitted"
 """Under which name Optuna's study remembers which trial was refitted last."""
+_TRIAL = "fcer.trial"
+"""The tag of a trial's run that says which one it is."""
 
 
 class _TrialFailedError(Exception):
@@ -106,6 +116,7 @@ class HeadSearch:
         size = study_size(self.space, config.trials, grid=grid)
         queue = TrialQueue(self.trials, self.store, self.space, config.trials, grid=grid)
         queue.requeue_dead()
+        self._log_unlogged()
         if self._done() >= size:
             return
         with closing(Board(self.trials, size)) as board:
@@ -150,12 +161,34 @@ class HeadSearch:
             settings = {"trial": begun.number, "study": self.config.study, **self._tried(begun)}
             with suppress(_TrialFailedError), self.log.child(f"trial {begun.number}", settings) as run:
                 ended = worker.ended() or Ended(begun.number, "failed", None, [], "its process was killed")
-                _log_trial(run, begun, ended)
+                _log_trial(run, self.config.study, begun, ended)
                 if ended.scores:
                     self.log.metrics({"study/auroc": ended.scores.auroc}, step=begun.number)
                 if ended.state == "failed":
                     raise _TrialFailedError
             board.update()
+
+    def _log_unlogged(self) -> None:
+        """Give a run to every finished trial of a killed process that was not logged any more."""
+        known = self.log.known_below(_TRIAL)
+        for trial in self.trials.get_trials(deepcopy=False):
+            worker = trial.user_attrs.get(WORKER)
+            over = trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
+            if not over or worker is None or _trial_name(self.config.study, trial.number) in known:
+                continue
+            if not (process := Process(*worker)).is_here() or process.is_alive():
+                continue  # whoever runs it may be about to log it
+            self._log_over(trial)
+
+    def _log_over(self, trial: FrozenTrial) -> None:
+        """Log a trial as the storage has it."""
+        told, complete = trial.user_attrs, trial.state is TrialState.COMPLETE
+        begun = Begun(trial.number, self.space.settings(trial.params), PAPER in told, told.get(RETRY_OF))
+        scores = Scores(**{name: told[SCORES][name] for name in Scores._fields}) if complete else None
+        settings = {"trial": trial.number, "study": self.config.study, **self._tried(begun)}
+        with self.log.child(f"trial {trial.number}", settings, reopen=True) as run:
+            run.curves(("val/auroc", value, epoch) for epoch, value in sorted(trial.intermediate_values.items()))
+            _log_trial(run, self.config.study, begun, Ended(trial.number, trial.state.name.lower(), scores, [], ""))
 
     def _tried(self, begun: Begun) -> dict[str, object]:
         """All settings of the trial's head."""
@@ -211,11 +244,16 @@ class HeadSearch:
         return path
 
 
-def _log_trial(run: RunLog, begun: Begun, ended: Ended) -> None:
+def _trial_name(study: str, number: int) -> str:
+    return f"{study}/{number}"
+
+
+def _log_trial(run: RunLog, study: str, begun: Begun, ended: Ended) -> None:
     run.curves(row for record in ended.records for row in epoch_rows(record))
     if ended.scores:
         auroc, auprc, fidelity, epoch = ended.scores
         run.metrics({"best/val_auroc": auroc, "best/val_auprc": auprc, "best/fidelity": fidelity, "best/epoch": epoch})
     retry = {} if begun.retry_of is None else {"fcer.retry_of": str(begun.retry_of)}
     reason = {"fcer.trial_failure": ended.reason} if ended.reason else {}
-    run.tags({"fcer.trial_state": ended.state, "fcer.paper": str(begun.paper).lower(), **retry, **reason})
+    named = {_TRIAL: _trial_name(study, begun.number)}
+    run.tags({**named, "fcer.trial_state": ended.state, "fcer.paper": str(begun.paper).lower(), **retry, **reason})

@@ -6,11 +6,12 @@ from pathlib import Path
 import mlflow
 from mlflow.entities import Run
 from mlflow.exceptions import MlflowException
+from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from fcer.errors import ConfigError, FcerError
 from fcer.tracking.server import prepare_client, tracking_uri
 
-__all__ = ["fetch_results", "has_finished_run"]
+__all__ = ["fetch_results", "has_finished_run", "known_values"]
 
 
 def fetch_results(out: Path, *, runs: Sequence[str] = (), experiment: str | None = None) -> list[Path]:
@@ -71,6 +72,24 @@ def has_finished_run(tag: str, value: str) -> bool:
         return bool(client.search_runs(experiments, wanted, max_results=1))
     except MlflowException:
         return False
+
+
+def known_values(run_id: str, tag: str) -> set[str]:
+    """What the finished runs below a run have under this tag; a store that does not answer has none."""
+    client = mlflow.MlflowClient()
+    try:
+        experiment = client.get_run(run_id).info.experiment_id
+        wanted = f"attributes.status = 'FINISHED' and tags.`{MLFLOW_PARENT_RUN_ID}` = '{run_id}' and tags.`{tag}` != ''"
+        found: set[str] = set()
+        page: str | None = None
+        while True:
+            runs = client.search_runs([experiment], wanted, page_token=page)
+            found |= {run.data.tags[tag] for run in runs}
+            page = runs.token
+            if not page:
+                return found
+    except MlflowException:
+        return set()
 
 
 def _download(client: mlflow.MlflowClient, run_id: str, out: Path) -> Path:

@@ -86,9 +86,8 @@ class Journal:
     @property
     def alive(self) -> bool:
         """Whether a process may still write to it."""
-        if self.process is None or self.process.is_here():
-            return self.process is not None and self.process.is_alive()
-        return time.time() - (self.folder / FILE).stat().st_mtime < _SILENT_ELSEWHERE
+        last_line = (self.folder / FILE).stat().st_mtime
+        return self.process is not None and self.process.may_live(last_line, _SILENT_ELSEWHERE)
 
     def claim(self) -> None:
         """Write from here on as this process. A line that a kill cut short is cut off: it never happened."""

@@ -6,14 +6,18 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from filelock import FileLock
+
 from fcer.errors import FcerError, FcerWarning, InputError
 from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
 from fcer.tracking.live import Delivery, count, deliver
-from fcer.tracking.sender import RefusedError, Sender, UnreachableError
+from fcer.tracking.sender import Sender, UnreachableError
 from fcer.tracking.server import prepare_client, tracking_uri
 
 __all__ = ["end_killed_runs", "find_journals", "log_later"]
 
+_LOCK = ".lock"
+"""The file, among the journals, that whoever sends those of others locks."""
 _KEPT = 30 * 24 * 3600.0
 """Seconds for which a journal is kept that nothing is left of to do."""
 
@@ -34,6 +38,12 @@ def log_later(folder: Path) -> Delivery | None:
     Runs that a kill left open are ended. None: a live process still writes the journal, and it is left alone.
     """
     prepare_client()
+    # One process at a time: two would send the same to two runs
+    with FileLock(folder.resolve().parent / _LOCK):
+        return _send_rest(folder)
+
+
+def _send_rest(folder: Path) -> Delivery | None:
     journal = read_journal(folder)
     if journal.alive:
         return None
@@ -55,15 +65,17 @@ def log_later(folder: Path) -> Delivery | None:
 
 
 def end_killed_runs(runs: Path) -> None:
-    """End, in MLflow too, what killed processes left running; remove journals that are all sent and old."""
-    for folder in sorted(path.parent for path in runs.glob(f"*/{FILE}")):
-        try:
-            if is_complete(folder):
-                _remove_old(folder)
-            else:
-                _end_killed(folder)
-        except (OSError, InputError) as error:
-            warnings.warn(f"what {folder} left running is not looked after ({error})", FcerWarning, stacklevel=2)
+    """Send what killed processes left unsent, and end what they left running; remove journals that are done and old."""
+    runs.mkdir(parents=True, exist_ok=True)
+    with FileLock(runs / _LOCK):
+        for folder in sorted(path.parent for path in runs.glob(f"*/{FILE}")):
+            try:
+                if is_complete(folder):
+                    _remove_old(folder)
+                else:
+                    _end_killed(folder)
+            except (OSError, InputError) as error:
+                warnings.warn(f"what {folder} left running is not looked after ({error})", FcerWarning, stacklevel=2)
 
 
 def _end_killed(folder: Path) -> None:
@@ -73,12 +85,12 @@ def _end_killed(folder: Path) -> None:
         return
     names = ", ".join(journal.open_runs.values()) or "nothing"
     _take_over(journal)
-    sender, trouble = Sender(journal), ""
-    for entry in [entry for entry in journal.pending.values() if entry.op == "end"]:
-        try:
-            sender.send(entry)
-        except (RefusedError, UnreachableError) as error:
-            trouble = f", but MLflow was not told ({error})"
+    trouble = ""
+    try:
+        refused = deliver(journal, Sender(journal)).refused
+        trouble = f", but MLflow refuses {refused[0]}" if refused else ""
+    except UnreachableError as error:
+        trouble = f", but MLflow was not told ({error})"
     journal.release()
     left = f"; {count(len(journal.pending))} left: fcer log {folder}" if journal.pending else ""
     warnings.warn(

@@ -15,7 +15,7 @@ from mlflow.utils.validation import MAX_TAG_VAL_LENGTH
 import fcer
 from fcer.errors import FcerError
 from fcer.runtime.secrets import masked
-from fcer.tracking.fetch import has_finished_run
+from fcer.tracking.fetch import has_finished_run, known_values
 from fcer.tracking.journal import Journal
 from fcer.tracking.live import LiveLog
 from fcer.tracking.provenance import code_version, environment, source_tags
@@ -95,16 +95,21 @@ class TrackedRun:
         """Log the student in `folder` as a model, with the metrics that speak for it."""
         self._add("model", {"folder": str(folder.resolve()), "metrics": {k: float(v) for k, v in metrics.items()}})
 
-    def results(self, results: "Results", folder: Path, *, passes: Mapping[str, int]) -> None:
-        """Log an evaluation, whose files lie in `folder`."""
+    def results(
+        self, results: "Results", folder: Path, *, passes: Mapping[str, int], colours: Mapping[str, str]
+    ) -> None:
+        """Log an evaluation, whose files lie in `folder`; `colours` is how methods are drawn elsewhere."""
         from fcer.tracking.evaluation_runs import log_results  # it has runs of its own below this one
 
-        log_results(self, results, folder, passes=passes)
+        log_results(self, results, folder, passes=passes, colours=colours)
 
     @contextmanager
-    def child(self, name: str, settings: Mapping[str, Any]) -> Iterator["TrackedRun"]:
-        """A run nested below this one, which ends with the block; it shares this one's journal."""
-        entry = self._log.add(None, "start", _start(name, parent=self.reference))
+    def child(self, name: str, settings: Mapping[str, Any], *, reopen: bool = False) -> Iterator["TrackedRun"]:
+        """A run nested below this one, which ends with the block; it shares this one's journal.
+
+        With `reopen`, one of the name that a kill left there goes on.
+        """
+        entry = self._log.add(None, "start", {**_start(name, parent=self.reference), "reopen": reopen})
         with _ended(TrackedRun(self._log, entry.run)) as run:
             _describe(run, name, settings)
             yield run
@@ -112,6 +117,10 @@ class TrackedRun:
     def knows(self, tag: str, value: str) -> bool:
         """Whether some finished run of the store carries this tag; a store that does not answer has none."""
         return not self._log.is_lost and has_finished_run(tag, value)
+
+    def known_below(self, tag: str) -> set[str]:
+        """What the finished runs below this one have under a tag; a store that does not answer has none."""
+        return set() if self._log.is_lost else known_values(self.id, tag)
 
     def _add(self, op: str, data: Mapping[str, Any]) -> None:
         self._log.add(self._key, op, data)
@@ -123,20 +132,15 @@ def tracked_run(
     *,
     settings: Mapping[str, Any],
     config: str = "",
-    parent: TrackedRun | None = None,
     work: Path = Path("work"),
     attach: str | None = None,
 ) -> Iterator[TrackedRun]:
     """A command's run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
     All that is logged is first written to a journal below `work`. The run keeps the whole `config` and the
-    environment, and watches the machine. With a `parent`, it is that run's `child` instead. With `attach`, the id of an
-    earlier run, that one goes on, unless `mlflow run` has started one.
+    environment, and watches the machine. With `attach`, the id of an earlier run, that one goes on, unless `mlflow run`
+    has started one.
     """
-    if parent is not None:
-        with parent.child(name, settings) as run:
-            yield run
-        return
     prepare_client()
     run = _first_run(name, work / "runs", attach)
     with _sent(run._log), _ended(run):

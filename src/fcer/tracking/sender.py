@@ -134,6 +134,10 @@ class Sender:
             client.update_run(data["attach"], status="RUNNING", name=data["name"])
             client.log_batch(data["attach"], tags=[RunTag(key, value) for key, value in mark.items()])
             return str(data["attach"])
+        if data.get("reopen") and (killed := self._killed_below(data)):
+            client.update_run(killed, status="RUNNING")
+            client.log_batch(killed, tags=[RunTag(key, value) for key, value in mark.items()])
+            return killed
         tags = data["tags"] | (_launched(there) if there else {}) | mark
         parent = data["parent"] and self._journal.run_id(data["parent"])
         if parent:
@@ -149,6 +153,18 @@ class Sender:
         if misplaced:
             self._leave_pointer(data["attach"], data["name"], run_id)
         return run_id
+
+    def _killed_below(self, data: dict[str, Any]) -> str | None:
+        """The run of this name that a kill ended below the same parent."""
+        parent = self._get(self._journal.run_id(data["parent"]))
+        if parent is None:
+            return None
+        wanted = (
+            f"attributes.status = 'KILLED' and attributes.run_name = '{data['name']}' and "
+            f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{parent.info.run_id}'"
+        )
+        found = self._client.search_runs([parent.info.experiment_id], wanted, max_results=1)
+        return str(found[0].info.run_id) if found else None
 
     def _leave_pointer(self, launched: str, name: str, run_id: str) -> None:
         """Let the launcher's run say where ours is. It cannot be deleted: the launcher fails if it cannot end it."""
