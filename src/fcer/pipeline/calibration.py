@@ -8,10 +8,10 @@ import pandas as pd
 
 from fcer import __version__
 from fcer.core.disagreement import entropy
-from fcer.core.recalibration import NONE, Recalibration
+from fcer.core.recalibration import NONE, Kind, Recalibration, choose_recalibration, fit_recalibration
 from fcer.core.zones import FAMILIES, ZoneRule
 from fcer.errors import InputError
-from fcer.evaluation.recalibrated import choose_from_maps, number_fires
+from fcer.evaluation.recalibrated import near_fire_counts, number_fires
 from fcer.evaluation.zone_table import zone_tables
 from fcer.evaluation.zones import fit_family, fit_rules
 from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
@@ -45,7 +45,7 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
     with validation_maps(data, loaded) as maps:
         try:
             weight = prior.weight if prior.kind == "prior" else None
-            chosen = choose_from_maps([maps], "student", loaded.head.anchor_px, weight)
+            recalibration = _recalibration(maps, weight)
             rules = _rules(maps, prior, misses)
         except InputError as error:
             say(f"{folder.name}: not calibrated, since {error}")
@@ -53,10 +53,10 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
         fires = tuple(map(str, number_fires(maps)[0]))
     calibration = Calibration(
         student=loaded.head.key,
-        recalibration=chosen.recalibration,
+        recalibration=recalibration,
         zone_prior=prior,
         rules=rules,
-        radius_px=loaded.head.anchor_px,
+        radius_px=float(_everywhere(maps)),
         fires=fires,
         chose_epoch=True,
         code_version=__version__,
@@ -120,6 +120,23 @@ def _predict(data: StudyData, loaded: LoadedStudent, path: Path) -> None:
         **sample_labels(samples),
     }
     write_maps(path, PredictedMaps.from_arrays(arrays, year=loaded.head.val_years[0], source=str(path)))
+
+
+def _recalibration(maps: PredictedMaps, weight: float | None) -> Recalibration:
+    """None, the training weight undone, or scale and shift of the logit, whichever has the best cross-validated NLL.
+
+    Fitted on whole images: near the fire is known of tomorrow's fire only afterwards, and what is calibrated there says
+    10 % of every pixel far away. Isotonic steps would put all pixels that may burn into the highest one or two.
+    """
+    counts = near_fire_counts(maps, "student", _everywhere(maps))
+    nll = choose_recalibration(counts, weight).nll
+    kinds: list[Kind] = [kind for kind in ("none", "prior", "platt") if kind in nll]
+    return fit_recalibration(min(kinds, key=lambda kind: nll[kind]), counts, weight)
+
+
+def _everywhere(maps: PredictedMaps) -> int:
+    """A radius in px that reaches across any image."""
+    return sum(maps.shape[1:])
 
 
 def _prior(data: StudyData) -> Recalibration:
