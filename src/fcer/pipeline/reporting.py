@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from fcer.config import Config
 from fcer.config.groups import DETECTIONS, MEMBER, PLACES, STEPS, SYNTHETIC
@@ -39,6 +42,7 @@ def report_results(
         out,
         maps=[path for folder in folders for path in _maps(folder)],
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
+        zones=_zones(folders),
         paper=paper,
         provenance={"MLflow run": log.id, **provenance},
     )
@@ -61,3 +65,11 @@ def _maps(folder: Path) -> list[Path]:
     years = Results.read(folder).settings.years
     candidates = [folder / f"predictions_{year}{suffix}" for year in years for suffix in (".npz", ".hdf5", ".h5")]
     return [path for path in candidates if path.exists()]
+
+
+def _zones(folders: Sequence[Path]) -> pd.DataFrame | None:
+    """The guaranteed zones of all years, where they lie beside the evaluations."""
+    files = [folder / "zones.csv" for folder in folders if (folder / "zones.csv").exists()]
+    # only an empty cell is missing: a method may be called "NA"
+    how: dict[str, Any] = {"dtype": {"method": "str"}, "keep_default_na": False, "na_values": [""]}
+    return pd.concat([pd.read_csv(file, **how) for file in files], ignore_index=True) if files else None
