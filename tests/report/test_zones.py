@@ -10,7 +10,7 @@ from fcer.evaluation.zone_table import zone_tables
 from fcer.report import write_report
 from fcer.report.markup import csv_text
 from fcer.report.style import looks
-from fcer.report.zones import zone_figure, zones_section, zones_verdict
+from fcer.report.zones import read_zones, zone_figure, zones_section, zones_verdict
 from report_cases import some_maps
 
 STYLE = looks(("student", "ensemble"))
@@ -55,6 +55,20 @@ def test_what_could_not_be_guaranteed_has_no_numbers(zones):
     assert "undefined" not in page
     figure = zone_figure(some[some["year"] == 2018], STYLE)
     assert sum(len(trace.y) for trace in figure.panels["zone_area"].data) == len(zones) / 2 - 1
+
+
+def test_zones_of_several_folders_are_read_as_one_table(zones, tmp_path):
+    assert read_zones([tmp_path]) is None
+    unknown = zones.astype({"exceeds": object})
+    unknown.loc[[0, 1], "exceeds"] = [None, True]
+    unknown.loc[2, "method"] = "NA"
+    for year, part in unknown.groupby("year"):
+        (tmp_path / str(year)).mkdir()
+        part.to_csv(tmp_path / str(year) / "zones.csv", index=False)
+    read = read_zones([tmp_path / "2018", tmp_path / "nowhere", tmp_path / "2019"])
+    assert read["method"].tolist() == unknown["method"].tolist()
+    assert zones_verdict(read) == zones_verdict(unknown)
+    assert zones_verdict(read).startswith(f"{1 + zones['exceeds'][2:].sum()} of ")
 
 
 def test_a_line_for_each_method_and_family(zones):

@@ -2,9 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
 
 from fcer.config import Config
 from fcer.config.groups import DETECTIONS, MEMBER, PLACES, STEPS, SYNTHETIC
@@ -13,6 +10,7 @@ from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.report import join, write_report
+from fcer.report.zones import read_zones
 
 __all__ = ["is_the_papers", "report_results"]
 
@@ -42,7 +40,7 @@ def report_results(
         out,
         maps=[path for folder in folders for path in _maps(folder)],
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
-        zones=_zones(folders),
+        zones=read_zones(folders),
         paper=paper,
         provenance={"MLflow run": log.id, **provenance},
     )
@@ -65,11 +63,3 @@ def _maps(folder: Path) -> list[Path]:
     years = Results.read(folder).settings.years
     candidates = [folder / f"predictions_{year}{suffix}" for year in years for suffix in (".npz", ".hdf5", ".h5")]
     return [path for path in candidates if path.exists()]
-
-
-def _zones(folders: Sequence[Path]) -> pd.DataFrame | None:
-    """The guaranteed zones of all years, where they lie beside the evaluations."""
-    files = [folder / "zones.csv" for folder in folders if (folder / "zones.csv").exists()]
-    # only an empty cell is missing: a method may be called "NA"
-    how: dict[str, Any] = {"dtype": {"method": "str"}, "keep_default_na": False, "na_values": [""]}
-    return pd.concat([pd.read_csv(file, **how) for file in files], ignore_index=True) if files else None

@@ -62,7 +62,10 @@ def write_report(
     The files written, the page last.
     """
     figures, notes = make_figures(results, maps=maps, ablation=ablation or {})
-    zone_part = None if zones is None else (zones, zone_figure(zones, looks(results.settings.methods)))
+    zone_part = None
+    if zones is not None:
+        # zones may be of methods that were not evaluated
+        zone_part = zones, zone_figure(zones, looks(list(dict.fromkeys([*results.settings.methods, *zones["method"]]))))
     all_figures = [*figures, *(zone_part[1:] if zone_part else ())]
     table = table1(results)
     texts = {

@@ -1,7 +1,8 @@
 """Guaranteed zones on the test years: whether they keep what they promise, and what area that takes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -10,10 +11,18 @@ from fcer.report.markup import csv_text, download, downloads, note, section, tab
 from fcer.report.style import Figure, Look, panel, plot_text
 from fcer.report.wording import number
 
-__all__ = ["zone_figure", "zones_section", "zones_verdict"]
+__all__ = ["read_zones", "zone_figure", "zones_section", "zones_verdict"]
 
 _HEADS = ("Year", "Method", "Family", "nominal miss", "realised miss, 95%", "area [km²]", "times burnt", "fires")
 _DASHES = ("solid", "dash", "dot")
+
+
+def read_zones(folders: Sequence[Path]) -> pd.DataFrame | None:
+    """The guaranteed zones of all years, where they lie beside the evaluations."""
+    files = [folder / "zones.csv" for folder in folders if (folder / "zones.csv").exists()]
+    # only an empty cell is missing: a method may be called "NA"
+    how: dict[str, Any] = {"dtype": {"method": "str"}, "keep_default_na": False, "na_values": [""]}
+    return pd.concat([pd.read_csv(file, **how) for file in files], ignore_index=True) if files else None
 
 
 def zones_verdict(zones: pd.DataFrame) -> str:
@@ -49,7 +58,7 @@ def zone_figure(zones: pd.DataFrame, style: Mapping[str, Look]) -> Figure:
     plot = panel("Area of zones", "nominal miss", "mean area [km²]", height=420)
     families = list(dict.fromkeys(data["family"]))
     for (method, family), rows in data.dropna(subset="area_km2").groupby(["method", "family"], sort=False):
-        look = style[method]
+        look = style[str(method)]
         ordered = rows.sort_values("nominal_miss")
         plot.add_scatter(
             x=ordered["nominal_miss"],
