@@ -1,5 +1,6 @@
 """Guaranteed zones on the test years: whether they keep what they promise, and what area that takes."""
 
+import html
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,8 +47,9 @@ def zones_section(zones: pd.DataFrame, figure: str) -> str:
         "what burns next. The realised miss is the mean over fires, with the interval over draws of fires; times burnt "
         "is the zone's area against the burnt one. Without numbers: too few fires to guarantee that miss."
     )
+    verdict = f"<p>{html.escape(zones_verdict(zones))}</p>"
     links = downloads(download("zones.csv", csv_text(zones)))
-    return section("Guaranteed zones", note(zones_verdict(zones)), table(_HEADS, groups), note(remark), links, figure)
+    return section("Guaranteed zones", verdict, table(_HEADS, groups), note(remark), links, figure)
 
 
 def zone_figure(zones: pd.DataFrame, style: Mapping[str, Look]) -> Figure:
