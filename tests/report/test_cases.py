@@ -6,9 +6,9 @@ import pytest
 
 from fcer.core import fire_region
 from fcer.errors import PredictionsError
-from fcer.evaluation import evaluate
+from fcer.evaluation import evaluate, evaluate_files
 from fcer.maps.predicted_maps import PredictedMaps, write_maps
-from fcer.report.cases import case_table, choose_cases, compared_methods, read_cases
+from fcer.report.cases import case_table, choose_cases, compared_methods, read_cases, shown_methods
 from fcer.report.map_figure import map_figure, scale_bar, uncertainty_limit, window_around
 from report_cases import some_arrays, some_maps, write_years
 
@@ -133,3 +133,16 @@ def test_maps_that_were_not_evaluated_are_refused(results, tmp_path):
 def test_two_files_of_one_year_are_refused(results, map_files):
     with pytest.raises(PredictionsError, match="both hold the year 2018; give one file for each year"):
         read_cases(results, [map_files[0], map_files[0]])
+
+
+def test_maps_of_many_methods_fit_the_page(tmp_path):
+    methods = ("a", "b", "c", "d", "student", "ensemble")
+    paths = write_years(tmp_path, (2018,), methods=methods)
+    found = evaluate_files(paths, bootstrap=0, reference="d", progress=None)
+    shown = shown_methods(found.settings)
+    assert set(shown) == {"a", "d", "student", "ensemble"}, "the compared ones and the reference, then the first"
+    cases = read_cases(found, paths)
+    assert all(tuple(case.prob) == tuple(case.unc) == shown for case in cases)
+    figure = map_figure(cases, found)
+    assert figure.min_width <= 1040
+    assert figure.caption.endswith("For want of room there are no maps of b, c.")

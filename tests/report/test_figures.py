@@ -8,36 +8,42 @@ import pytest
 
 from fcer.core import reliability_curve
 from fcer.evaluation import evaluate
+from fcer.evaluation.comparison import RANKING_METRICS
+from fcer.maps.predicted_maps import PredictedMaps
 from fcer.report.curves import ablation, ablation_data, reliability, reliability_data, risk_coverage, sensitivity
 from fcer.report.style import RadiusAxis, looks
 from fcer.report.sweeps import calibration_sweep, mean_sweep, sweep_over_years, year_sweeps
 from plain_fcer import plain_region
 from report_cases import some_arrays, some_maps
 
-STYLE = looks(("student", "ensemble"))
+STYLE = looks(("student", "ensemble", "probability"))
 
 
 def traces(figure, name):
     return [trace for trace in figure.data if trace.name == name]
 
 
-@pytest.mark.parametrize("make, metrics", [(mean_sweep, ["auroc", "auprc"]), (calibration_sweep, ["brier", "nll"])])
+@pytest.mark.parametrize(
+    "make, metrics", [(mean_sweep, ["auroc", "auprc", "auroc_within"]), (calibration_sweep, ["brier", "nll"])]
+)
 def test_the_mean_sweep_is_the_results_over_years(results, make, metrics):
     figure = make(results, STYLE)
+    methods = ["student", "ensemble", *(["probability"] if make is mean_sweep else [])]
     means = results.over_years("sweep")
+    means = means[means["method"].isin(methods)]
     assert figure.data["metric"].unique().tolist() == metrics == list(figure.panels)
     for metric in metrics:
         rows = figure.data[figure.data["metric"] == metric].reset_index(drop=True)
         for column, source in (("value", metric), ("std", f"{metric}_std"), ("radius_px", "radius_px")):
             np.testing.assert_array_equal(rows[column], means[source])
-        for method in ("student", "ensemble"):
+        for method in methods:
             drawn = traces(figure.panels[metric], method)
             np.testing.assert_array_equal(drawn[0].y, rows[rows["method"] == method]["value"])
 
 
 def test_baselines_are_of_the_region_not_pasted(results):
-    data = sweep_over_years(results, ("auroc", "auprc", "nll"))
-    assert (data[data["metric"] == "auroc"]["baseline"] == 0.5).all()
+    data = sweep_over_years(results, ("auroc", "auprc", "auroc_within", "nll"))
+    assert (data[data["metric"].isin(["auroc", "auroc_within"])]["baseline"] == 0.5).all()
     assert data[data["metric"] == "nll"]["baseline"].isna().all()
     baseline = data[(data["metric"] == "auprc") & (data["method"] == "student")].set_index("radius_px")["baseline"]
     shares = results.sweep[results.sweep["method"] == "student"].groupby("radius_px")["prevalence"].mean()
@@ -47,7 +53,7 @@ def test_baselines_are_of_the_region_not_pasted(results):
 
 def test_years_are_drawn_one_by_one(results):
     figure = year_sweeps(results, STYLE)
-    assert list(figure.panels) == [f"{metric}_{year}" for metric in ("auroc", "auprc") for year in (2018, 2019, 2020)]
+    assert list(figure.panels) == [f"{metric}_{year}" for metric in RANKING_METRICS for year in (2018, 2019, 2020)]
     merged = figure.data[figure.data["metric"] == "auroc"].merge(results.sweep, on=["year", "method", "radius_px"])
     assert len(merged) == len(results.sweep)
     assert (merged["value"] == merged["auroc"]).all()
@@ -124,13 +130,26 @@ def test_sensitivity_of_three_methods_has_each_score_once():
 def test_backbones_side_by_side(results):
     other = evaluate(some_maps(2018, methods=("student", "dropout")), bootstrap=0, progress=None)
     data = ablation_data({"utae_t5": results, "unet_t1": other})
-    assert data["results"].tolist() == ["utae_t5"] * 2 + ["unet_t1"] * 2
+    assert data["results"].tolist() == ["utae_t5"] * 3 + ["unet_t1"] * 3
     means = results.over_years("anchor").set_index("method")
     assert data["auroc"][0] == means.loc["student", "auroc"]
     assert data["auprc_std"][1] == means.loc["ensemble", "auprc_std"]
-    figure = ablation({"utae_t5": results, "<i>": other}, looks(("student", "ensemble", "dropout")))
+    figure = ablation({"utae_t5": results, "<i>": other}, looks(("student", "ensemble", "probability", "dropout")))
     assert list(figure.panels["auroc"].layout.xaxis.ticktext) == ["utae_t5", "&lt;i&gt;"]
-    assert [len(trace.y) for trace in figure.panels["auroc"].data] == [2, 1, 1]
+    assert [len(trace.y) for trace in figure.panels["auroc"].data] == [2, 1, 2, 1]
+
+
+def test_methods_of_one_probability_share_a_line_of_its_calibration():
+    arrays = some_arrays(2018, methods=("student", "ensemble", "entropy"))
+    arrays["entropy_prob"] = arrays["student_prob"]
+    found = evaluate(PredictedMaps.from_arrays(arrays, year=2018), bootstrap=0, progress=None)
+    style = looks(found.settings.methods)
+    for figure in (calibration_sweep(found, style), reliability(found, style)):
+        for panel in figure.panels.values():
+            named = [trace.name for trace in panel.data if trace.name and trace.name != "perfect"]
+            assert named == ["student, entropy", "ensemble"]
+    ranked = mean_sweep(found, style).panels["auroc"]
+    assert [trace.name for trace in ranked.data if trace.name in style] == list(style)
 
 
 def test_every_method_has_one_colour_in_every_figure(results):
@@ -140,7 +159,8 @@ def test_every_method_has_one_colour_in_every_figure(results):
     for figure in figures:
         for panel in figure.panels.values():
             drawn = [trace for trace in panel.data if trace.name in STYLE]
-            assert [trace.name for trace in drawn] == ["student", "ensemble"]
+            has_controls = figure.name in ("sweep", "risk_coverage")
+            assert [trace.name for trace in drawn] == list(STYLE)[: 3 if has_controls else 2]
             for trace in drawn:
                 assert (trace.line.color or trace.marker.color) == STYLE[trace.name].colour
 

@@ -45,7 +45,7 @@ def test_what_folders_cannot_tell_is_left_out_not_made_up(folders, results):
     pd.testing.assert_frame_equal(joined.intervals, years, check_exact=True)
     # the anchors that every year shares; each year's own ASD is another radius
     both = joined.sensitivity.merge(results.sensitivity, on=["anchor", "metric", "a", "b"], suffixes=("", "_all"))
-    assert len(both) == len(joined.sensitivity) == 12
+    assert len(both) == len(joined.sensitivity) == 18
     np.testing.assert_allclose(both["a_score"], both["a_score_all"], rtol=1e-12)
     np.testing.assert_allclose(both["b_score"], both["b_score_all"], rtol=1e-12)
     at_anchor = both["anchor"] == "anchor"
@@ -71,7 +71,7 @@ def test_a_method_alone_joins(tmp_path):
     for year in (2018, 2019):
         evaluate(some_maps(year, methods=("mine",)), bootstrap=0, progress=None).write(tmp_path / str(year))
     joined = join([tmp_path / "2018", tmp_path / "2019"])
-    assert joined.tests.empty
+    assert set(joined.tests["b"]) == {"probability"}
     assert joined.sensitivity.empty
 
 
@@ -95,7 +95,10 @@ def test_folders_that_disagree_are_refused(folders, tmp_path, case):
 
 def test_other_methods_are_refused(folders, tmp_path):
     evaluate(some_maps(2021, methods=("student", "other")), bootstrap=0, progress=None).write(tmp_path)
-    with pytest.raises(PredictionsError, match=r"with the methods other, student, .* with ensemble, student; evaluate"):
+    with pytest.raises(
+        PredictionsError,
+        match=r"with the methods other, probability, student, .* with ensemble, p.*, student; evaluate",
+    ):
         join([folders[0], tmp_path])
 
 

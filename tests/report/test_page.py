@@ -38,9 +38,9 @@ def test_every_plot_is_drawn_without_a_complaint_or_a_request(page, tmp_path):
     # the page forbids itself every request, so that one would stand on the console
     assert console == []
     plots = dom.split('<div class="plot js-plotly-plot"')[1:]
-    assert len(plots) == page.read_text().count('<div class="plot"') == 2 + 4 + 2 + 1 + 1 + 2 + 2 + 1
+    assert len(plots) == page.read_text().count('<div class="plot"') == 3 + 6 + 2 + 1 + 1 + 3 + 3 + 1
     assert all("main-svg" in plot for plot in plots)
-    assert re.search(r"<body [^>]*data-plots=\"15\"", dom)
+    assert re.search(r"<body [^>]*data-plots=\"20\"", dom)
     assert "data-evil" not in dom.replace(html.escape(TITLE), "")
     assert re.search(r'class="legendtext"[^>]*>&lt;b&gt;x<', dom)
     # among plotly's own buttons is one that sends the plot to its makers

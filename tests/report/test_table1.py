@@ -12,31 +12,33 @@ import pytest
 from fcer.evaluation import evaluate
 from fcer.report.formats import latex, latex_text, markdown
 from fcer.report.markup import csv_text
-from fcer.report.table1 import COLUMNS, beside_paper, best_cells, paper_table1, table1
+from fcer.report.table1 import ALL_COLUMNS, COLUMNS, beside_paper, best_cells, paper_table1, table1
 from report_cases import some_maps
 
-METRICS = [column.key for column in COLUMNS]
+METRICS = [column.key for column in ALL_COLUMNS]
+PAPERS = [column.key for column in COLUMNS]
 
 
 def test_the_csv_has_the_results_to_the_digit(results):
     table = pd.read_csv(io.StringIO(csv_text(table1(results))), dtype={"year": "str"})
     for row in results.segmentation.merge(results.anchor, on=["year", "method"]).to_dict("records"):
         mine = table[(table["year"] == str(row["year"])) & (table["method"] == row["method"])].iloc[0]
-        assert mine["asd_km"] == row["asd_m"] / 1000
-        for metric in set(METRICS) - {"asd_km"}:
-            assert mine[metric] == row[metric]
+        for metric in METRICS:
+            np.testing.assert_equal(mine[metric], row["asd_m"] / 1000 if metric == "asd_km" else row[metric])
+        is_control = row["method"] == "probability"
+        assert mine[["ap", "asd_km", "brier", "brier_skill", "nll"]].isna().all() == is_control
     for method in results.settings.methods:
         mine = table[(table["year"] == "mean") & (table["method"] == method)].iloc[0]
         values = results.anchor[results.anchor["method"] == method]["auroc"]
         assert mine["auroc"] == pytest.approx(values.mean(), rel=1e-14)
         assert mine["auroc_std"] == pytest.approx(np.std(values), rel=1e-12)
-    assert table["year"].tolist() == [y for y in ("2018", "2019", "2020", "mean") for _ in range(2)]
+    assert table["year"].tolist() == [y for y in ("2018", "2019", "2020", "mean") for _ in range(3)]
     assert table["method"].tolist() == list(results.settings.methods) * 4
 
 
 def test_one_year_has_no_mean():
     table = table1(evaluate(some_maps(2018), bootstrap=0, progress=None))
-    assert table["year"].tolist() == ["2018", "2018"]
+    assert table["year"].tolist() == ["2018"] * 3
     assert table["auroc_std"].isna().all()
     assert "±" not in markdown(table)
 
@@ -54,26 +56,32 @@ def test_the_best_is_bold_up_to_what_is_shown():
     assert best_cells(a_table(auroc=[0.8001, 0.8004])) == set()
     assert best_cells(a_table(auroc=[np.nan, 0.6, 0.5])) == {(1, "auroc")}
     assert best_cells(a_table(auroc=[0.9])) == set()
+    with_control = a_table(auroc=[0.7, 0.6, 0.9]).assign(method=["a", "b", "probability"])
+    assert best_cells(with_control) == {(0, "auroc")}
+    assert best_cells(with_control.iloc[[0, 2]]) == set()
 
 
 def test_markdown_is_a_table_with_the_best_in_bold(results):
     lines = markdown(table1(results)).splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    assert lines[0] == "| Year | Method | AP ↑ | ASD [km] ↓ | Brier ↓ | NLL ↓ | AUROC ↑ | AUPRC ↑ |"
-    winner = results.anchor[results.anchor["year"] == 2018].sort_values("auroc").iloc[-1]
+    names = "AP ↑ | ASD [km] ↓ | Brier ↓ | Brier skill ↑ | NLL ↓ | AUROC ↑ | AUROC within ↑ | AUPRC ↑"
+    assert lines[0] == f"| Year | Method | {names} |"
+    own = results.anchor[results.anchor["method"] != "probability"]
+    winner = own[own["year"] == 2018].sort_values("auroc").iloc[-1]
     line = next(line for line in lines if line.startswith(f"| 2018 | {winner['method']} |"))
     assert f"**{winner['auroc']:.3f}**" in line
-    assert re.search(r"\| Mean \| student \|.* \**\d\.\d{3} ± \d\.\d{3}", lines[-2])
+    assert re.search(r"\| Mean \| student \|.* \**\d\.\d{3} ± \d\.\d{3}", lines[-3])
+    assert re.fullmatch(r"\| Mean \| probability \|( – \|){5}( \d\.\d{3} ± \d\.\d{3} \|){3}", lines[-1])
 
 
 def test_latex_has_the_papers_structure(results):
     text = latex(table1(results), "within 4 px (1.50 km) of fire")
-    body = text[text.index(r"\begin{tabular}{ll cc cc cc}") : text.index(r"\end{tabular}")]
+    body = text[text.index(r"\begin{tabular}{ll cc ccc ccc}") : text.index(r"\end{tabular}")]
     assert [body.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\addlinespace")] == [1, 2, 1, 2]
     rows = [line for line in body.splitlines() if line.startswith("      &")]
-    assert len(rows) == 8
-    assert all(row.count("&") == 7 and row.endswith(r" \\") for row in rows)
-    assert re.findall(r"\\multirow\{2\}\{\*\}\{(\w+)\}", body) == ["2018", "2019", "2020", "Mean"]
+    assert len(rows) == 12
+    assert all(row.count("&") == 9 and row.endswith(r" \\") for row in rows)
+    assert re.findall(r"\\multirow\{3\}\{\*\}\{(\w+)\}", body) == ["2018", "2019", "2020", "Mean"]
     assert all("_{\\pm" in row for row in rows[-2:])
     assert text.count("{") == text.count("}")
     assert text.count(r"\begin") == text.count(r"\end") == 2
@@ -117,11 +125,11 @@ def test_the_paper_beside_ours(results):
     table = table1(results)
     beside = beside_paper(table)
     # three of its four years, and so no mean to compare
-    assert len(beside) == 3 * 2 * len(METRICS)
+    assert len(beside) == 3 * 2 * len(PAPERS)
     row = beside[(beside["year"] == "2019") & (beside["method"] == "student") & (beside["metric"] == "auroc")].iloc[0]
     ours = table[(table["year"] == "2019") & (table["method"] == "student")]["auroc"].item()
     assert (row["ours"], row["paper"]) == (ours, 0.619)
     assert row["difference"] == ours - 0.619
     perfect = beside_paper(paper_table1())
-    assert len(perfect) == 10 * len(METRICS)
+    assert len(perfect) == 10 * len(PAPERS)
     assert (perfect["difference"] == 0).all()

@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -64,15 +65,16 @@ def test_one_year(tmp_path):
     results, page, _ = report_on(some_arrays(1), tmp_path)
     assert "± standard deviation over years" not in page
     assert "<td>Mean</td>" not in page
-    assert ", in 2018." in headline(results)
+    assert headline(results)[0].endswith(", in 2018.")
     assert not (tmp_path / "report" / "figures" / "sweep_by_year.csv").exists()
 
 
 def test_one_method(tmp_path):
     results, page, _ = report_on(some_arrays(1, methods=("mine",)), tmp_path)
-    assert "A single method has nothing to be compared with." in page
+    assert "A single method has nothing to be compared with but controls." in page
+    assert "tests of other pairs" not in page
     assert not (tmp_path / "report" / "figures" / "sensitivity.csv").exists()
-    assert "the uncertainty of mine ranks its own errors with AUROC" in headline(results)
+    assert "stands alone: there is no other method to compare it with." in headline(results)[1]
     assert (tmp_path / "report" / "tests.csv").read_text().startswith("metric,scope,unit")
 
 
@@ -80,7 +82,7 @@ def test_no_fire_id(tmp_path):
     arrays = some_arrays(1)
     del arrays["fire_id"]
     results, page, _ = report_on(arrays, tmp_path)
-    assert len(sentences_of_tests(results)) == 2
+    assert len(sentences_of_tests(results)) == 3
     assert "small fire, 2018\\u003cbr\\u003eimage " in page
 
 
@@ -90,7 +92,7 @@ def test_nothing_is_defined(tmp_path):
         arrays[f"{method}_prob"] = arrays["y"].astype(np.float32)
     with pytest.warns(UndefinedMetricWarning):
         results, page, _ = report_on(arrays, tmp_path)
-    assert "AUROC undefined (ensemble undefined; chance 0.500)" in headline(results)
+    assert headline(results)[1:] == ["No ranking is defined: the pixels are all right, or all wrong."]
     assert "cannot be compared, since no image has scores of both." in page
     assert "Maps are left out, since no image has both errors and right pixels at the anchor." in page
     assert "<td>nan" not in page
@@ -128,22 +130,29 @@ def test_the_paper_beside_other_methods(tmp_path):
 def test_many_methods_and_an_anchor_between_pixels(tmp_path):
     methods = tuple(f"m{i}" for i in range(5))
     paths = write_years(tmp_path, (2018,), methods=methods)
-    results = evaluate_files(paths, bootstrap=0, anchor="auto", radii=[0, "300m", 2.5], progress=None)
+    # an anchor of less than a pixel holds nothing but fire, and so a single predicted class that is ever wrong
+    with pytest.warns(UndefinedMetricWarning, match="within the predicted class"):
+        results = evaluate_files(paths, bootstrap=0, anchor="auto", radii=[0, "300m", 2.5], progress=None)
     write_report(results, tmp_path / "report", maps=paths)
     sentences = sentences_of_tests(results)
-    assert len(sentences) == 2 * 2, "of the first pair; the others are in a table"
+    assert len(sentences) == 2 * 3, "of the first pair; the others are in a table"
     assert "interval" not in sentences[0]
 
 
 def test_the_headline_has_the_numbers(results):
     means = results.over_years("anchor").set_index("method")
-    sentence = headline(results)
-    for metric in ("auroc", "auprc"):
-        for method in results.settings.methods:
-            assert number(means.loc[method, metric]) in sentence
-    assert number(means["prevalence"].iloc[0]) in sentence
-    assert sentence.startswith("Within 4 px (1.50 km) of fire, the uncertainty of student ")
-    assert sentence.endswith("as mean of 3 years.")
+    where, *said = headline(results)
+    assert where == "Within 4 px (1.50 km) of fire, errors of student, as mean of 3 years."
+    for metric, name in (("auroc", "AUROC: "), ("auroc_within", "AUROC within the predicted class: ")):
+        sentences = " ".join(sentence for sentence in said if sentence.startswith(name))
+        for method in results.settings.own_methods:
+            assert f"{method} ({number(means.loc[method, metric])})" in sentences
+
+
+def test_synthetic_fires_are_named_before_all_else(results):
+    synthetic = replace(results, settings=replace(results.settings, synthetic=True))
+    assert "synthetic" in headline(synthetic)[0]
+    assert headline(synthetic)[1:] == headline(results)
 
 
 def test_the_tests_in_words(results):

@@ -10,6 +10,7 @@ from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.report import join, write_report
+from fcer.report.zones import read_zones
 
 __all__ = ["is_the_papers", "report_results"]
 
@@ -39,6 +40,7 @@ def report_results(
         out,
         maps=[path for folder in folders for path in _maps(folder)],
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
+        zones=read_zones(folders),
         paper=paper,
         provenance={"MLflow run": log.id, **provenance},
     )

@@ -12,10 +12,13 @@ import pandas as pd
 from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import fire_region
 from fcer.errors import PredictionsError
-from fcer.evaluation.results import Results
+from fcer.evaluation.results import Results, Settings
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
-__all__ = ["Case", "case_table", "choose_cases", "compared_methods", "read_cases"]
+__all__ = ["Case", "case_table", "choose_cases", "compared_methods", "read_cases", "shown_methods"]
+
+_MOST_SHOWN = 4
+"""So many methods have room beside each other on the page."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,14 @@ class Case:
 def compared_methods(methods: Sequence[str]) -> tuple[str, ...]:
     """The student and the ensemble where both are there, else the first two; a single method alone."""
     return ("student", "ensemble") if {"student", "ensemble"} <= set(methods) else tuple(methods[:2])
+
+
+def shown_methods(settings: Settings) -> tuple[str, ...]:
+    """The methods that maps are shown of: the compared ones and the reference, then others while there is room."""
+    own = settings.own_methods
+    first = dict.fromkeys([*compared_methods(own), settings.reference, *own])
+    chosen = list(first)[:_MOST_SHOWN]
+    return tuple(method for method in own if method in chosen)
 
 
 def choose_cases(results: Results, fire_pixels: pd.Series) -> pd.DataFrame:
@@ -115,7 +126,7 @@ def _fire_pixels(results: Results, maps: PredictedMaps) -> pd.Series:
 def _read_case(results: Results, maps: PredictedMaps, row: Mapping[Any, Any]) -> Case:
     index = int(row["index"])
     image = slice(index, index + 1)
-    methods = results.settings.own_methods
+    methods = shown_methods(results.settings)
     rows, columns = maps.shape[1:] if maps.size is None else maps.size[index]
     seen = 0, slice(rows), slice(columns)  # without padding
     fire = maps.fire(image)[seen]

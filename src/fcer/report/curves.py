@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
-from fcer.report.style import Figure, Look, RadiusAxis, faded, panel, plot_text
+from fcer.report.style import METRIC_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
 
 __all__ = ["ablation", "ablation_data", "reliability", "reliability_data", "risk_coverage", "sensitivity"]
 
@@ -33,8 +33,8 @@ def reliability(results: Results, style: Mapping[str, Look]) -> Figure:
     data = reliability_data(results)
     figure = panel("Reliability at the anchor", "mean fire probability", "share of pixels that burnt")
     figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=_DASHED, name="perfect", hoverinfo="skip")
-    for method, look in style.items():
-        rows = data[data["method"] == method]
+    for method, names in told_apart(data, ["n_pixels", "mean_prob", "fire_rate"], style).items():
+        rows, look = data[data["method"] == method], style[method]
         share = rows["n_pixels"] / max(rows["n_pixels"].sum(), 1)
         figure.add_scatter(
             x=rows["mean_prob"],
@@ -42,7 +42,7 @@ def reliability(results: Results, style: Mapping[str, Look]) -> Figure:
             mode="lines+markers",
             line={"color": look.colour, "width": 2, "dash": look.dash},
             marker={"symbol": look.marker, "size": 5 + 16 * np.sqrt(share), "line": {"color": "white", "width": 1}},
-            name=plot_text(method),
+            name=plot_text(", ".join(names)),
             customdata=rows["n_pixels"],
             hovertemplate="%{x:.3f} → %{y:.3f}, %{customdata} pixels<extra>%{fullData.name}</extra>",
         )
@@ -53,7 +53,7 @@ def reliability(results: Results, style: Mapping[str, Look]) -> Figure:
         "reliability",
         "Reliability",
         "On the dashed line, fires come as often as predicted; below it probabilities are too high, above it too low. "
-        "Larger marks stand for more pixels.",
+        "Larger marks stand for more pixels; methods with the same probabilities share a line.",
         data,
         {"reliability": figure},
     )
@@ -103,15 +103,17 @@ def risk_coverage(results: Results, style: Mapping[str, Look]) -> Figure:
 
 
 def sensitivity(results: Results, style: Mapping[str, Look]) -> Figure:
-    """The comparison at other anchors; there is none of a single method."""
+    """The comparison at other anchors; there is none of a single method, nor with controls."""
     data = results.sensitivity
     panels = {}
     for metric in RANKING_METRICS:
         rows = data[data["metric"] == metric]
         axis = RadiusAxis(range(math.ceil(rows["radius_px"].max()) + 1))
-        figure = panel(f"{metric.upper()} by anchor", "", metric.upper())
+        figure = panel(f"{METRIC_NAMES[metric]} by anchor", "", METRIC_NAMES[metric])
         for method, look in style.items():
-            _draw_anchors(figure, _scores_of(rows, method), method, look)
+            scores = _scores_of(rows, method)
+            if len(scores):
+                _draw_anchors(figure, scores, method, look)
         axis.mark_anchor(figure, results.settings.anchor_px)
         axis.label(figure, "anchor")
         panels[metric] = figure
@@ -136,12 +138,12 @@ def ablation_data(sets: Mapping[str, Results]) -> pd.DataFrame:
 
 
 def ablation(sets: Mapping[str, Results], style: Mapping[str, Look]) -> Figure:
-    """AUROC and AUPRC at the anchor for several result sets, such as backbones, side by side."""
+    """The ranking metrics at the anchor for several result sets, such as backbones, side by side."""
     data = ablation_data(sets)
     names = list(sets)
     panels = {}
     for metric in RANKING_METRICS:
-        figure = panel(f"{metric.upper()} at the anchor", "", metric.upper())
+        figure = panel(f"{METRIC_NAMES[metric]} at the anchor", "", METRIC_NAMES[metric])
         for place, (method, look) in enumerate(style.items()):
             rows = data[data["method"] == method]
             shift = 0.12 * (place - (len(style) - 1) / 2)

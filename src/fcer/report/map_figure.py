@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
-from fcer.report.cases import Case, case_table, compared_methods
+from fcer.report.cases import Case, case_table, compared_methods, shown_methods
 from fcer.report.style import Figure, panel, plot_text
 
 __all__ = ["Window", "map_figure", "scale_bar", "uncertainty_limit", "window_around"]
@@ -20,7 +20,7 @@ _SCENE = [[0, "#f3f2ee"], [0.5, "#eccb8f"], [1, "#b3402a"]]
 _WRONG = [[0, "#f3f2ee"], [1, "#3b3b3b"]]
 _BARS_KM = (0.5, 1, 2, 5, 10, 20, 50, 100)
 _LEAST_SIDE = 24
-_PANEL_WIDTH = 210
+_PANEL_WIDTH = 208
 _DIGITS = 4
 
 
@@ -67,7 +67,7 @@ def uncertainty_limit(cases: Sequence[Case]) -> float:
 
 def map_figure(cases: Sequence[Case], results: Results) -> Figure:
     """Two rows for each case: truth and probabilities, then the reference's errors and uncertainties."""
-    methods = results.settings.own_methods
+    methods = shown_methods(results.settings)
     reference = results.settings.reference
     titles: list[str] = []
     for case in cases:
@@ -98,8 +98,14 @@ def _caption(cases: Sequence[Case], results: Results) -> str:
         f"A good uncertainty is dark where the errors are: the first map shows the scene with the fire in red and the "
         f"region within {results.settings.anchor_px:.3g} px of it in sand, the others the framed part with the fire's "
         f"outline and the region's (dotted), all uncertainties on one scale. Shown is the fire of each size whose "
-        f"{what} is closest to the mean of its size ({scores})."
+        f"{what} is closest to the mean of its size ({scores}).{_left_out(results)}"
     )
+
+
+def _left_out(results: Results) -> str:
+    shown = shown_methods(results.settings)
+    missing = [method for method in results.settings.own_methods if method not in shown]
+    return f" For want of room there are no maps of {', '.join(missing)}." if missing else ""
 
 
 def _draw_case(figure: go.Figure, case: Case, row: int) -> None:

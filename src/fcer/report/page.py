@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
+import pandas as pd
 from plotly.offline import get_plotlyjs
 
 from fcer.evaluation.results import Results
@@ -13,6 +14,7 @@ from fcer.report.markup import csv_text, download, downloads, note, section
 from fcer.report.style import Figure
 from fcer.report.table_sections import own_errors_section, paper_section, table1_section, tests_section
 from fcer.report.wording import anchor_words, headline
+from fcer.report.zones import zones_section
 
 __all__ = ["Contents", "render_page"]
 
@@ -32,6 +34,8 @@ class Contents:
     paper: bool
     provenance: Mapping[str, str]
     notes: Sequence[str]
+    zones: tuple[pd.DataFrame, Figure] | None = None
+    """Guaranteed zones on the test years, and their figure."""
 
 
 def render_page(results: Results, contents: Contents) -> str:
@@ -41,7 +45,8 @@ def render_page(results: Results, contents: Contents) -> str:
         table1_section(results),
         *([paper_section(results)] if contents.paper else []),
         tests_section(results),
-        *(_figure_section(figure) for figure in contents.figures),
+        *(section(figure.title, _figure_markup(figure)) for figure in contents.figures),
+        *([zones_section(contents.zones[0], _figure_markup(contents.zones[1]))] if contents.zones else []),
         own_errors_section(results),
         _settings_section(results, contents),
     ]
@@ -57,7 +62,7 @@ def _opening(results: Results, title: str) -> str:
     return f'<h1>{html.escape(title)}</h1>\n<p>{html.escape(what)}</p>\n<ul class="headline">\n{said}\n</ul>'
 
 
-def _figure_section(figure: Figure) -> str:
+def _figure_markup(figure: Figure) -> str:
     width = f' style="min-width:{figure.min_width}px"' if figure.min_width else ""
     panels = []
     for name, plot in figure.panels.items():
@@ -71,7 +76,7 @@ def _figure_section(figure: Figure) -> str:
     body = f'<div class="{"scroll" if figure.min_width else "panels"}">{"".join(panels)}</div>'
     caption = f"<figcaption>{html.escape(figure.caption)}</figcaption>"
     links = downloads(download(f"{figure.name}.csv", csv_text(figure.data, figure.digits)))
-    return section(figure.title, f"<figure>{body}\n{caption}</figure>", links)
+    return f"<figure>{body}\n{caption}</figure>\n{links}"
 
 
 def _engine(results: Results) -> str:

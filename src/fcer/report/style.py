@@ -2,16 +2,25 @@
 
 import html
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from fcer.core.regions import PIXEL_METRES
 
-__all__ = ["Figure", "Look", "RadiusAxis", "faded", "looks", "panel", "plot_text"]
+__all__ = ["METRIC_NAMES", "Figure", "Look", "RadiusAxis", "faded", "looks", "panel", "plot_text", "told_apart"]
+
+METRIC_NAMES = {
+    "auroc": "AUROC",
+    "auprc": "AUPRC",
+    "auroc_within": "AUROC within the predicted class",
+    "brier": "Brier score",
+    "nll": "NLL",
+}
 
 # Okabe and Ito's palette, which people of any colour vision can tell apart; their yellow is too pale on white
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444")
@@ -57,6 +66,16 @@ def looks(methods: Sequence[str]) -> dict[str, Look]:
         )
         for place, method in enumerate(methods)
     }
+
+
+def told_apart(data: pd.DataFrame, columns: Sequence[str], methods: Iterable[str]) -> dict[str, list[str]]:
+    """Those methods that have numbers in `columns`, under the first with the same: one line is enough for them."""
+    seen: dict[bytes, list[str]] = {}
+    for method in methods:
+        values = data.loc[data["method"] == method, list(columns)].to_numpy(dtype=float)
+        if not np.isnan(values).all():
+            seen.setdefault(values.tobytes(), []).append(method)
+    return {names[0]: names for names in seen.values()}
 
 
 def faded(colour: str, opacity: float) -> str:

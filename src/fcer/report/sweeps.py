@@ -9,28 +9,28 @@ import plotly.graph_objects as go
 
 from fcer.core.arrays import FloatArray, IntArray
 from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
-from fcer.report.style import Figure, Look, RadiusAxis, faded, panel, plot_text
+from fcer.report.style import METRIC_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
 
 __all__ = ["calibration_sweep", "mean_sweep", "plot_sweep", "sweep_over_years", "year_sweeps"]
 
-_NAMES = {"auroc": "AUROC", "auprc": "AUPRC", "brier": "Brier score", "nll": "NLL"}
 _BASELINE = "#6b6b6b"
 
 
 def sweep_over_years(results: Results, metrics: tuple[str, ...]) -> pd.DataFrame:
     """Mean and population standard deviation over years: one row per metric, method and radius.
 
-    `baseline` is what an uncertainty without any knowledge scores: 0.5 for AUROC, for AUPRC the share of
-    errors, as mean over years; none for the calibration metrics.
+    `baseline` is what an uncertainty without any knowledge scores: 0.5 for AUROC, within a class too, for AUPRC
+    the share of errors, as mean over years; none for the calibration metrics.
     """
     means = results.over_years("sweep")
     return pd.concat([_tidy(means, metric, f"{metric}_std") for metric in metrics], ignore_index=True)
 
 
 def mean_sweep(results: Results, style: Mapping[str, Look]) -> Figure:
-    """AUROC and AUPRC over the radius, as means over years."""
-    data = sweep_over_years(results, ("auroc", "auprc"))
+    """AUROC, AUPRC and AUROC within the predicted class over the radius, as means over years."""
+    data = sweep_over_years(results, RANKING_METRICS)
     return Figure(
         "sweep",
         "Uncertainty ranking over the distance from fire",
@@ -44,24 +44,25 @@ def mean_sweep(results: Results, style: Mapping[str, Look]) -> Figure:
 def calibration_sweep(results: Results, style: Mapping[str, Look]) -> Figure:
     """Brier score and NLL over the radius, as means over years."""
     data = sweep_over_years(results, ("brier", "nll"))
+    data = data[data["method"].isin(results.settings.own_methods)].reset_index(drop=True)
     return Figure(
         "calibration_sweep",
         "Calibration over the distance from fire",
         "Lower is better: how far fire probabilities are from what burnt, among all pixels up to a distance from "
-        f"fire{_spread(results)}.",
+        f"fire{_spread(results)}. Methods with the same probabilities share a line; controls have none of their own.",
         data,
         _panels(data, style, results),
     )
 
 
 def year_sweeps(results: Results, style: Mapping[str, Look]) -> Figure:
-    """AUROC and AUPRC over the radius, year by year."""
+    """The same year by year."""
     frames, panels = [], {}
-    for metric in ("auroc", "auprc"):
+    for metric in RANKING_METRICS:
         for year, rows in results.sweep.groupby("year"):
             data = _tidy(rows, metric, None)
             frames.append(data.assign(year=year))
-            title = f"{_NAMES[metric]}, {year}"
+            title = f"{METRIC_NAMES[metric]}, {year}"
             panels[f"{metric}_{year}"] = plot_sweep(data, style, title, results.settings.anchor_px)
     return Figure(
         "sweep_by_year",
@@ -73,14 +74,16 @@ def year_sweeps(results: Results, style: Mapping[str, Look]) -> Figure:
 
 
 def plot_sweep(data: pd.DataFrame, style: Mapping[str, Look], title: str, anchor: float) -> go.Figure:
-    """One metric's rows of `sweep_over_years`, a line for each method with a band where there is a spread."""
+    """One metric's rows of `sweep_over_years`, a line for each method with a band where there is a spread.
+
+    Methods with the same numbers share a line; one without any has none.
+    """
     metric = data["metric"].iloc[0]
-    figure = panel(title, "", _NAMES[metric])
+    figure = panel(title, "", METRIC_NAMES[metric])
     axis = RadiusAxis(data["radius_px"].to_list())
-    for method in style:
+    for method, names in told_apart(data, ["value"], style).items():
         rows = data[data["method"] == method].sort_values("radius_px")
-        if len(rows):
-            _draw_method(figure, axis, rows, method, style[method])
+        _draw_method(figure, axis, rows, ", ".join(names), style[method])
     baseline = data[data["method"] == data["method"].iloc[0]].sort_values("radius_px")
     if baseline["baseline"].notna().any():
         line = {"color": _BASELINE, "width": 1.5, "dash": "dash"}
@@ -137,7 +140,7 @@ def _draw_spread(
 
 
 def _tidy(rows: pd.DataFrame, metric: str, std: str | None) -> pd.DataFrame:
-    baseline = {"auroc": 0.5, "auprc": rows["prevalence"]}.get(metric, np.nan)
+    baseline = {"auroc": 0.5, "auroc_within": 0.5, "auprc": rows["prevalence"]}.get(metric, np.nan)
     return pd.DataFrame(
         {
             "metric": metric,
@@ -157,7 +160,7 @@ def _panels(data: pd.DataFrame, style: Mapping[str, Look], results: Results) -> 
     shown = data if n_years > 1 else data.assign(std=np.nan)
     where = f"mean of {n_years} years" if n_years > 1 else str(results.settings.years[0])
     return {
-        str(metric): plot_sweep(rows, style, f"{_NAMES[str(metric)]}, {where}", results.settings.anchor_px)
+        str(metric): plot_sweep(rows, style, f"{METRIC_NAMES[str(metric)]}, {where}", results.settings.anchor_px)
         for metric, rows in shown.groupby("metric", sort=False)
     }
 

@@ -8,6 +8,7 @@ import pandas as pd
 from fcer.evaluation.results import Results
 from fcer.report.formats import latex, markdown
 from fcer.report.markup import csv_text, download, downloads, note, section, table, table_row, with_spread
+from fcer.report.style import METRIC_NAMES
 from fcer.report.table1 import ALL_COLUMNS, COLUMNS, MEAN, beside_paper, best_cells, format_cell, table1
 from fcer.report.wording import anchor_words, number, p_value, sentences_of_tests
 
@@ -30,7 +31,7 @@ def table1_section(results: Results) -> str:
         f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL; skill against the region's "
         f"base rate) and ranking (AUROC, within the predicted class, AUPRC) "
         f"{anchor_words(results)}; the errors to find are those of {results.settings.reference}. Bold: best of the "
-        "year. ±: population standard deviation over years."
+        "year but for controls, which have no probabilities of their own. ±: population standard deviation over years."
     )
     links = downloads(
         download("table1.csv", csv_text(rows)),
@@ -65,23 +66,24 @@ def paper_section(results: Results) -> str:
 
 
 def tests_section(results: Results) -> str:
-    """The first two methods in sentences, the first against each other in a table, all other pairs folded away."""
+    """The first two methods in sentences, the first against each other and controls in a table, other pairs folded."""
     pooled = results.tests[results.tests["scope"] == "pooled"]
     if pooled.empty:
         return section("Tests", note("A single method has nothing to be compared with."))
+    alone = pooled["b"].isin(results.settings.controls).all()
     items = "\n".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences_of_tests(results))
     leads = pooled["a"] == pooled["a"].iloc[0]
-    parts = [f"<ul>\n{items}\n</ul>"]
+    parts = [note("A single method has nothing to be compared with but controls.")] if alone else []
+    parts.append(f"<ul>\n{items}\n</ul>")
     if pooled[leads]["b"].nunique() > 1:
         parts.append(_tests_table(pooled[leads]))
-        count = len(pooled[~leads])
-        parts.append(
-            f"<details><summary>{count} tests of other pairs</summary>{_tests_table(pooled[~leads])}</details>"
-        )
+    if not leads.all():
+        others = f"{len(pooled[~leads])} tests of other pairs"
+        parts.append(f"<details><summary>{others}</summary>{_tests_table(pooled[~leads])}</details>")
     remark = (
         "Wilcoxon's signed-rank test of paired scores at the anchor, all years pooled, one-sided. Days of one fire are "
         "not independent: the tests by fire, where fires are known, and the intervals, which draw fires, allow for it. "
-        "Holm's correction is over all tests of one method by one unit."
+        "Holm's correction is over all tests of one method by one unit, those against controls apart."
     )
     return section("Tests", *parts, note(remark), downloads(download("tests.csv", csv_text(results.tests))))
 
@@ -102,7 +104,7 @@ def _tests_table(tests: pd.DataFrame) -> str:
                 html.escape(p_value(row["p"])),
                 html.escape(p_value(row["p_holm"])),
             ]
-            lines.append(table_row([f"{a} > {b}", f"{row['metric'].upper()} by {row['unit']}"], numbers))
+            lines.append(table_row([f"{a} > {b}", f"{METRIC_NAMES[row['metric']]} by {row['unit']}"], numbers))
         groups.append(lines)
     return table(["Better", "Score", "n", "median difference, 95%", "r", "p", "p (Holm)"], groups)
 

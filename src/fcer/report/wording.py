@@ -7,6 +7,7 @@ from typing import Any
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
 from fcer.evaluation.verdict import verdict
+from fcer.report.style import METRIC_NAMES
 
 __all__ = ["anchor_words", "headline", "number", "p_value", "sentences_of_tests"]
 
@@ -21,15 +22,21 @@ def anchor_words(results: Results) -> str:
 
 
 def headline(results: Results) -> list[str]:
-    """What the paired tests by fire allow to say, controls and chance included; synthetic fires are named first."""
+    """What the paired tests by fire allow to say, controls and chance included.
+
+    Before it: that fires are synthetic, where they are, and where and when that is said of.
+    """
     synthetic = ["These fires are synthetic: they never burnt, and the numbers say nothing of real ones."]
+    years = results.settings.years
+    when = f"as mean of {len(years)} years" if len(years) > 1 else f"in {years[0]}"
     where = f"{anchor_words(results)[0].upper()}{anchor_words(results)[1:]}, errors of {results.settings.reference}"
-    said = [f"{where}. {sentence[0].upper()}{sentence[1:]}." for sentence in verdict(results)]
-    return [*(synthetic if results.settings.synthetic else []), *said]
+    undefined = "no ranking is defined: the pixels are all right, or all wrong"
+    said = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in verdict(results) or [undefined]]
+    return [*(synthetic if results.settings.synthetic else []), f"{where}, {when}.", *said]
 
 
 def sentences_of_tests(results: Results) -> list[str]:
-    """One sentence for each pooled test of the first two methods; a single method has none."""
+    """One sentence for each pooled test of the first two methods, or of a single one and its first control."""
     pooled = results.tests[results.tests["scope"] == "pooled"].to_dict("records")
     return [_test_sentence(row) for row in pooled if (row["a"], row["b"]) == (pooled[0]["a"], pooled[0]["b"])]
 
@@ -46,7 +53,7 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
 
 
 def _test_sentence(row: Mapping[Any, Any]) -> str:
-    what = f"{row['metric'].upper()} by {row['unit']}"
+    what = f"{METRIC_NAMES[row['metric']]} by {row['unit']}"
     if row["n"] == 0 or math.isnan(row["p"]):
         return f"{what}: {row['a']} and {row['b']} cannot be compared, since no {row['unit']} has scores of both."
     delta = row["median_delta"]

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from fcer.evaluation.results import Results
 from fcer.report.cases import read_cases
 from fcer.report.curves import ablation as ablation_figure
@@ -16,6 +18,7 @@ from fcer.report.style import Figure, looks
 from fcer.report.sweeps import calibration_sweep, mean_sweep, year_sweeps
 from fcer.report.table1 import beside_paper, table1
 from fcer.report.wording import anchor_words
+from fcer.report.zones import zone_figure
 from fcer.runtime.files import atomic_path
 
 __all__ = ["make_figures", "write_report"]
@@ -27,6 +30,7 @@ def write_report(
     *,
     maps: Sequence[Path] = (),
     ablation: Mapping[str, Results] | None = None,
+    zones: pd.DataFrame | None = None,
     paper: bool = False,
     title: str = "Wildfire uncertainty near the fire's edge",
     provenance: Mapping[str, str] | None = None,
@@ -44,6 +48,8 @@ def write_report(
         Predicted-maps files that were evaluated, for maps of a small and a large fire.
     ablation:
         Further results by name, such as those of other backbones, to set side by side.
+    zones:
+        Guaranteed zones on the years of the results, as `zones.csv` has them.
     paper:
         Whether this is the paper's experiment; the paper's Table 1 then stands beside ours.
     title:
@@ -56,6 +62,11 @@ def write_report(
     The files written, the page last.
     """
     figures, notes = make_figures(results, maps=maps, ablation=ablation or {})
+    zone_part = None
+    if zones is not None:
+        # zones may be of methods that were not evaluated
+        zone_part = zones, zone_figure(zones, looks(list(dict.fromkeys([*results.settings.methods, *zones["method"]]))))
+    all_figures = [*figures, *(zone_part[1:] if zone_part else ())]
     table = table1(results)
     texts = {
         "table1.csv": csv_text(table),
@@ -63,13 +74,13 @@ def write_report(
         "table1.tex": latex(table, anchor_words(results)),
         "tests.csv": csv_text(results.tests),
         **({"paper_comparison.csv": csv_text(beside_paper(table))} if paper else {}),
-        **{f"figures/{figure.name}.csv": csv_text(figure.data, figure.digits) for figure in figures},
+        **{f"figures/{figure.name}.csv": csv_text(figure.data, figure.digits) for figure in all_figures},
     }
     written = [_write(out / name, text) for name, text in texts.items()]
-    static = write_static(figures, out / "figures")
+    static = write_static(all_figures, out / "figures")
     if static.left_out:
         notes = [*notes, static.left_out]
-    contents = Contents(title, figures, paper, provenance or {}, notes)
+    contents = Contents(title, figures, paper, provenance or {}, notes, zone_part)
     return [*written, *static.paths, _write(out / "report.html", render_page(results, contents))]
 
 
