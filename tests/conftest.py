@@ -1,4 +1,5 @@
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,7 +66,10 @@ def fcer_main(
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         capfd.readouterr()
-        code = main([str(argument) for argument in arguments])
+        with warnings.catch_warnings():
+            # Python starts with these ignored; pytest shows them, to whichever test makes a process's first store
+            warnings.filterwarnings("ignore", category=DeprecationWarning, module="mlflow")
+            code = main([str(argument) for argument in arguments])
         printed = capfd.readouterr()
         return code, printed.out, printed.err
 

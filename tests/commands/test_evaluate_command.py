@@ -42,18 +42,12 @@ def test_the_sweep_on_disk_is_the_golden_one(results: Path):
 
 def test_columns_of_the_other_files(results: Path):
     segmentation = pd.read_csv(results / "segmentation.csv")
-    assert list(segmentation.columns[:8]) == [
-        "year",
-        "method",
-        "ap",
-        "precision",
-        "recall",
-        "asd_m",
-        "fire_images",
-        "missed",
+    assert list(segmentation.columns[:10]) == [
+        *("year", "method", "ap", "precision", "recall"),
+        *("asd_m", "asd_images", "asd_common_m", "fire_images", "missed"),
     ]
     per_image = pd.read_csv(results / "per_image.csv")
-    assert list(per_image.columns[:6]) == ["year", "index", "fire_id", "method", "auroc", "auprc"]
+    assert list(per_image.columns[:7]) == ["year", "index", "fire_id", "method", "auroc", "auprc", "auroc_within"]
     tests = json.loads((results / "tests.json").read_text())
     wanted = [
         "metric",

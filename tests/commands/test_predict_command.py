@@ -330,11 +330,20 @@ def test_from_nothing_a_student_is_distilled_first(
     assert code == 0, err
     assert "no student was named and no models:/fcer-student@champion is registered, so one is distilled first" in out
     assert "work/predictions: 4 fires predicted; " in out
-    with rasterio.open(next((tmp_path / "work" / "predictions").glob("*.tif"))) as image:
-        assert image.tags()["MODEL_URI"] == "models:/fcer-student@champion"
+    (student,) = (tmp_path / "work" / "students").glob("utae_t5-2021-*")
+    (champion,) = mlflow.MlflowClient().search_model_versions(f"name = '{REGISTERED}'")
+    written = next((tmp_path / "work" / "predictions").glob("*.tif"))
+    with rasterio.open(written) as image:
+        tags = image.tags()
+        assert tags["MODEL_URI"] == str(student.relative_to(tmp_path))
+        assert tags["MODEL_STUDENT_KEY"] == champion.tags["key"]
+        assert (image.count == 4) == calibration_file(student).exists()
     runs = mlflow.MlflowClient().search_runs(["1"])
     (own,) = [run for run in runs if run.info.run_name == "predict" and run.info.status == "FINISHED"]
     (distilled,) = [run for run in runs if run.info.run_name == "distill 2021"]
     assert own.data.tags["fcer.from.student"] == distilled.info.run_id
     code, out, _ = fcer_main("predict", "--config", "tiny.yaml")
     assert code == 0 and "distilled" not in out, "now there is a champion"
+    with rasterio.open(written) as image:
+        assert image.tags()["MODEL_URI"] == "models:/fcer-student@champion"
+        assert image.tags()["MODEL_STUDENT_KEY"] == tags["MODEL_STUDENT_KEY"]

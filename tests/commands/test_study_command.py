@@ -58,7 +58,8 @@ def test_the_study_is_on_disk(study: tuple[Path, str]):
     folder, out = study
     results = folder / "work" / "study"
     table = pd.read_csv(results / "report" / "table1.csv")
-    assert set(table["year"]) == {"2018", "2019", "2020", "2021", "mean"} and set(table["method"]) == set(DEFAULT)
+    assert set(table["year"]) == {"2018", "2019", "2020", "2021", "mean"}
+    assert set(table["method"]) == {*DEFAULT, "probability"}, "a control that needs no maps of its own"
     assert (results / "report" / "report.html").exists()
     assert "report: work/study/report/report.html" in out
     with open_maps(results / "predictions_2020.npz") as maps:
@@ -107,8 +108,12 @@ def test_bare_evaluate_takes_the_test_year_alone_where_nothing_can_be_distilled(
         *("--crop", "32", "--bootstrap", "0", "--work", tmp_path / "work", "--out", tmp_path / "out"),
     ]
     done = fcer(tmp_path, "evaluate", *given)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert "fcer: select_by: val_lift needs the validation years of fold" in done.stderr and "val_ap" in done.stderr
+    given += ["--select-by", "val_ap"]
+    done = fcer(tmp_path, "evaluate", *given)
     assert done.returncode == 0, done.stderr
-    assert "fcer: warning: student 2021: left out, since it cannot be distilled" in done.stderr
+    assert "fcer: warning: student 2021: left out, of all years, since it cannot be distilled" in done.stderr
     with open_maps(tmp_path / "out" / "predictions_2021.npz") as maps:
         assert maps.methods == DEFAULT[1:]
     asked = fcer(tmp_path, "evaluate", *given, "--methods", "student", "ensemble")

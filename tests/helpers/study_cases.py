@@ -51,3 +51,8 @@ def start(folder: Path, *arguments: str | Path, **more: str) -> "subprocess.Pope
     call = [sys.executable, "-m", "fcer", *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(call, cwd=folder, env=environment(folder, **more), stdout=pipe, stderr=pipe, text=True)
+
+
+def besides_few_fires(stderr: str) -> list[str]:
+    """What a command complained of, but for this: so small a study has too few fires to guarantee a miss."""
+    return [line for line in stderr.splitlines() if "too few fires to guarantee a miss of" not in line]

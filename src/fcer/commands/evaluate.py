@@ -1,15 +1,17 @@
 """`fcer evaluate`: the FCER protocol, on predicted maps from anywhere or on those of an ensemble and its student."""
 
 import hashlib
+from pathlib import Path
 
 from fcer.commands import recorded_of
 from fcer.commands.tracked import command_run
 from fcer.config import Resolved
+from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.scoring import score_maps
 from fcer.runtime.work import Work
 
-__all__ = ["run"]
+__all__ = ["run", "tell"]
 
 _OF_MAPS = ("predictions", "reference", "anchor", "radii", "bootstrap", "seed", "engine")
 """What is known of an evaluation of predicted maps from anywhere; how they came about is not."""
@@ -30,9 +32,14 @@ def run(resolved: Resolved) -> None:
             from fcer.pipeline.study import Study  # predicting needs torch, evaluating does not
 
             results = Study(resolved, log=log).evaluation(out)
-        print(results.summary())
-        print(f"\nwritten to {out}: sweep.csv, segmentation.csv, per_image.csv, tests.json and more")
+        tell(results, out)
     print(f"next: fcer report --results {out}, or make ui to compare the runs")
+
+
+def tell(results: Results, out: Path) -> None:
+    """Print an evaluation, and where it lies."""
+    print(results.summary())
+    print(f"\nwritten to {out}: sweep.csv, segmentation.csv, per_image.csv, tests.json and more")
 
 
 def _log_files(resolved: Resolved, log: RunLog) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fcer.commands import recorded_of
+from fcer.commands.evaluate import tell
 from fcer.commands.tracked import command_run
 from fcer.config import Resolved
 from fcer.pipeline.study import Study
@@ -19,7 +20,7 @@ def run(resolved: Resolved) -> None:
         study = Study(resolved, log=log)
         out = resolved.config.out or study.setup.work.study
         with log.child("evaluate", settings) as evaluation:
-            print(study.under(evaluation).evaluation(out).summary())
+            tell(study.under(evaluation).evaluation(out), out)
         with log.child("report", {}) as report:
             report.link({"evaluation": evaluation.id})
             page = study.under(report).report(out, provenance={"evaluation run": evaluation.id})

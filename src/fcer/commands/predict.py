@@ -112,7 +112,8 @@ def _student(resolved: Resolved, log: RunLog, download: Path) -> FoundStudent:
     print(f"no student was named and no {CHAMPION_URI} is registered, so one is distilled first")
     study = Study(resolved, log=log)
     distilled = study.student(study.setup.ensemble_years[-1], nested=True)
-    return find_student(CHAMPION_URI if has_champion() else str(distilled.folder), download)
+    # From its folder: MLflow hears of it in its own time, and a map must not depend on when
+    return find_student(str(distilled.folder), download)
 
 
 def _say(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: int) -> None:

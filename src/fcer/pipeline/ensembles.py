@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fcer.data.folds import NO_YEAR
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
+from fcer.errors import DataError
 from fcer.models.ensemble import choose_backbone, selection_aps
 from fcer.models.members import Member
 from fcer.pipeline.members import compare_members, members_of
@@ -42,7 +43,13 @@ def open_ensemble(data: StudyData, year: int, log: RunLog, say: Say, *, compare:
     put_on(members, "auto" if asked_elsewhere else config.device)
 
     def validation(member: Member) -> Samples:
-        return data.central_samples(member.fold.validation)
+        try:
+            return data.central_samples(member.fold.validation)
+        except DataError as error:
+            raise DataError(
+                f"select_by: {config.select_by} needs the validation years of {member.path.name} ({error}); add them, "
+                "or use val_ap, which members that were trained here carry, or file_ap for released ones"
+            ) from error
 
     backbone = choose_backbone(members, selection_aps(members, config.select_by, validation))
     log.params({f"backbone_{year}": backbone.path.name})

@@ -88,6 +88,7 @@ def work(job: Job, index: int, channel: Connection) -> None:
     )
     queue = TrialQueue(study, job.store, job.space, job.trials, grid=job.sampler == "grid")
     trials, me = HeadTrials(open_cache(job.cache), job.anchor_px), this_process()
+    given = HeadSettings(**job.head)
     while trial := queue.claim(me):
         with beating(trial):
             params = job.space.suggest(trial)
@@ -95,7 +96,7 @@ def work(job: Job, index: int, channel: Connection) -> None:
             attributes = trial.user_attrs
             channel.send(Begun(trial.number, settings, PAPER in attributes, attributes.get(RETRY_OF)))
             # the paper's setting is the paper's in what is not searched too
-            base = HeadSettings(seed=job.head["seed"]) if PAPER in attributes else HeadSettings(**job.head)
+            base = HeadSettings(seed=given.seed) if PAPER in attributes else given
             head = replace(base, **{k.removeprefix("head_"): v for k, v in settings.items()})
             ended = run_trial(trial, trials, head, OBJECTIVES[job.objective])
         channel.send(ended)
