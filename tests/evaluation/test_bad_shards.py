@@ -156,12 +156,30 @@ def test_damage_to_an_npz_file_is_noticed(tmp_path, name, last_fire):
     assert said.startswith(f"{path}, images ") and f"truncated or damaged (Bad CRC-32 for file '{name}.npy')" in said
 
 
-def test_damage_to_an_hdf5_file(tmp_path):
-    path = written(tmp_path, ".h5", fire_arrays())
+def zero_a_chunk(path: Path) -> None:
     with h5py.File(path) as store:
         chunk = store["student_prob"].id.get_chunk_info(12)
     with path.open("r+b") as file:
         file.seek(chunk.byte_offset)
         file.write(bytes(chunk.size))
+
+
+def test_damage_to_an_hdf5_file_of_ours_is_noticed_by_its_checksum(tmp_path):
+    path = written(tmp_path, ".h5", fire_arrays())
+    zero_a_chunk(path)
+    said = refusal(path)
+    assert said.startswith(f"{path}: its bytes have changed since it was written (") and said.endswith(
+        "; write it again"
+    )
+
+
+def test_damage_to_an_hdf5_file_without_a_checksum(tmp_path):
+    """Another program's file is read until a chunk cannot be."""
+    ours = written(tmp_path, ".h5", fire_arrays())
+    path = tmp_path / "others_2018.h5"
+    with h5py.File(ours) as store, h5py.File(path, "w") as other:
+        for name in store:
+            store.copy(name, other)
+    zero_a_chunk(path)
     said = refusal(path)
     assert said.startswith(f"{path}, images 10 to 14: truncated or damaged (") and said.endswith("; write it again")

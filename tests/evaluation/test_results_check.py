@@ -105,7 +105,7 @@ def test_settings_that_were_edited(folder: Path):
         ({"years": "2018"}, 'years is "2018"'),
         ({"years": [True]}, "years is true"),
         ({"methods": ["student"]}, "is of the method other, which evaluation.json does not name"),
-        ({"methods": ["student", "other", "third"]}, "does not hold every method in 2018"),
+        ({"methods": ["student", "other", "probability", "third"]}, "does not hold every method in 2018"),
         ({"anchor_px": float("nan")}, "anchor_px is nan"),
         ({"anchor_px": "4"}, 'anchor_px is "4"'),
         ({"surprise": 1}, "surprise is missing or unknown"),

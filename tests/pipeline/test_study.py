@@ -55,7 +55,8 @@ config = configure(data={str(fires)!r}, work={str(tmp_path)!r}, year=2021, **{TI
 study = Study(config, say=lines.append)
 results = study.evaluation()
 print(results.anchor[["year", "method", "n_pixels"]].to_string())
-assert set(results.anchor["method"]) == {{"student", "ensemble"}}
+assert results.settings.own_methods == ("student", "ensemble") and results.settings.controls == ("probability",)
+assert set(results.anchor["method"]) == set(results.settings.methods)
 assert any("student 2021: validation AUROC" in line for line in lines)
 page = study.report()
 assert page.name == "report.html" and page.stat().st_size > 100_000

@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import PredictionsError
 from fcer.evaluation.comparison import TEST_COLUMNS
+from fcer.evaluation.results_check import TEXT, read_settings, read_tables, read_tests, with_digests
 from fcer.evaluation.summary import summarize
+from fcer.runtime.csv_cells import guarded
 from fcer.runtime.files import atomic_path
 
 __all__ = ["Results", "Settings"]
@@ -21,9 +22,6 @@ _TABLES = (
     *("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability"),
     *("corp", "own_errors", "risk_coverage"),
 )
-# identifiers such as "007" are text, whatever they look like
-_TEXT = ("fire_id", "date", "method", "scope", "a", "b")
-_SOME_COUNTS = ("asd_images", "missed")
 
 
 @dataclass(frozen=True)
@@ -141,46 +139,43 @@ class Results:
         (directory / "evaluation.json").unlink(missing_ok=True)
         for name in _TABLES:
             with atomic_path(directory / f"{name}.csv") as path:
-                _whole_numbers(getattr(self, name)).to_csv(path, index=False)
+                _cells(getattr(self, name)).to_csv(path, index=False)
         _write_json(directory / "tests.json", [_plain(row) for row in self.tests.to_dict("records")])
         # last: where this file is, all of them are
-        _write_json(directory / "evaluation.json", asdict(self.settings))
+        _write_json(directory / "evaluation.json", with_digests(asdict(self.settings), self._beside(directory)))
 
     @staticmethod
     def files(directory: Path | str) -> list[Path]:
         """What `write` writes."""
-        return [Path(directory) / name for name in (*(f"{t}.csv" for t in _TABLES), "tests.json", "evaluation.json")]
+        return [*Results._beside(Path(directory)), Path(directory) / "evaluation.json"]
+
+    @staticmethod
+    def _beside(directory: Path) -> list[Path]:
+        """All of them but evaluation.json."""
+        return [directory / name for name in (*(f"{table}.csv" for table in _TABLES), "tests.json")]
 
     @classmethod
     def read(cls, directory: Path | str) -> "Results":
-        """Read what `write` wrote."""
+        """Read what `write` wrote; a PredictionsError where a file is damaged, or of another evaluation."""
         directory = Path(directory)
         if not (directory / "evaluation.json").is_file():
             raise PredictionsError(f"{directory}: no finished evaluation there; run fcer evaluate --out {directory}")
-        missing = [
-            name for name in ("tests.json", *(f"{table}.csv" for table in _TABLES)) if not (directory / name).is_file()
-        ]
-        if missing:
-            raise PredictionsError(f"{directory}: {missing[0]} is missing; run fcer evaluate --out {directory} again")
-        stored = json.loads((directory / "evaluation.json").read_text())
-        lists = {key: tuple(value) for key, value in stored.items() if isinstance(value, list)}
-        settings = Settings(**{**stored, **lists})
-        tests = pd.DataFrame(json.loads((directory / "tests.json").read_text()), columns=TEST_COLUMNS)
-        # a column of nothing but null would be one of objects
-        tests = tests.astype(dict.fromkeys(TEST_COLUMNS[TEST_COLUMNS.index("w_plus") :], np.float64))
-        return cls(settings, tests=tests, **{name: _read_table(directory / f"{name}.csv") for name in _TABLES})
+        settings = read_settings(directory / "evaluation.json", cls._beside(directory), Settings)
+        tables = read_tables(directory, settings, _TABLES)
+        # read as whole numbers where no control is among the methods
+        counts = {name: table.astype(_some_counts(table, "float64")) for name, table in tables.items()}
+        return cls(settings, tests=read_tests(directory / "tests.json", settings, TEST_COLUMNS), **counts)
 
 
-def _whole_numbers(table: pd.DataFrame) -> pd.DataFrame:
-    """Counts that controls have none of, written as whole numbers where there are any."""
-    return table.astype({name: "Int64" for name in _SOME_COUNTS if name in table})
+def _some_counts(table: pd.DataFrame, dtype: str) -> dict[str, str]:
+    """Counts that controls have none of, with the type that they should have."""
+    return {name: dtype for name in ("asd_images", "missed") if name in table}
 
 
-def _read_table(path: Path) -> pd.DataFrame:
-    # only an empty cell is missing: a fire may be called "NA"
-    frame = pd.read_csv(path, dtype=dict.fromkeys(_TEXT, "str"), keep_default_na=False, na_values=[""])
-    frame = frame.astype({name: np.float64 for name in _SOME_COUNTS if name in frame})
-    return frame.fillna({name: "" for name in _TEXT if name in frame})
+def _cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as it is written: counts as whole numbers, and no word that a spreadsheet would run."""
+    words = {name: table[name].map(guarded) for name in TEXT if name in table}
+    return table.astype(_some_counts(table, "Int64")).assign(**words)
 
 
 def _write_json(path: Path, content: Any) -> None:

@@ -5,18 +5,14 @@ standardised how) and to trace them (which years, which data, which code). It ca
 """
 
 import hashlib
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from safetensors.torch import save_file
-
 from fcer.errors import CheckpointError
 from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, state_shapes
-from fcer.models.headers import HEADER, opened, parse_header
+from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.weights import backbone_from_weights, unreadable
-from fcer.runtime.files import atomic_path
 
 __all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
 
@@ -75,8 +71,7 @@ def save_checkpoint(path: Path, backbone: Backbone, info: CheckpointInfo) -> Non
     weights = {key: value.detach().cpu().contiguous() for key, value in backbone.state_dict().items()}
     if {key: tuple(value.shape) for key, value in weights.items()} != state_shapes(info.spec):
         raise ValueError("its batch norms are folded away: save the backbone that the fast copy was made from")
-    with atomic_path(path) as partial:
-        save_file(weights, partial, metadata={HEADER: json.dumps(asdict(info), allow_nan=False)})
+    save_sealed(path, weights, asdict(info))
 
 
 def load_checkpoint(
@@ -92,6 +87,7 @@ def load_checkpoint(
     with opened(path) as file:
         info = parse_header(path, file.metadata(), CheckpointInfo, written_by="fcer train")
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+        check_bytes(path)
     asked = (arch or info.arch, info.channels if channels is None else channels)
     if asked != (info.arch, info.channels):
         raise CheckpointError(

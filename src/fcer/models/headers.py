@@ -1,23 +1,47 @@
 """JSON headers of safetensors files, every type checked, since a file from elsewhere can hold anything."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 
 from fcer.config.bounded import parse_json
 from fcer.config.conversion import filled
 from fcer.errors import CheckpointError
 from fcer.models.weights import unreadable
+from fcer.runtime.checksums import UNSEALED, Damaged, check_once, seal
+from fcer.runtime.files import atomic_path
 
-__all__ = ["HEADER", "opened", "parse_header"]
+__all__ = ["HEADER", "check_bytes", "opened", "parse_header", "save_sealed"]
 
 HEADER = "fcer"
 """Under which name the header stands in the file's metadata."""
 
+_CHECKSUM = "checksum"
+"""The header's field that seals the file."""
+
 T = TypeVar("T")
+
+
+def save_sealed(path: Path, weights: dict[str, torch.Tensor], header: Mapping[str, Any]) -> None:
+    """Write weights under a header that also holds the checksum of the file; whole or not at all."""
+    with atomic_path(path) as partial:
+        content = json.dumps({**header, _CHECKSUM: UNSEALED}, allow_nan=False)
+        save_file(weights, partial, metadata={HEADER: content})
+        seal(partial)
+
+
+def check_bytes(path: Path) -> None:
+    """A CheckpointError where bytes have changed since the file was written; files without a checksum pass."""
+    try:
+        check_once(path)
+    except Damaged as problem:
+        raise CheckpointError(f"{problem}; copy or train it again") from None
 
 
 @contextmanager
@@ -43,6 +67,7 @@ def parse_header(path: Path, metadata: dict[str, str] | None, cls: type[T], *, w
         values = parse_json(content)
         if not isinstance(values, dict):
             raise ValueError("it is not an object")
+        values.pop(_CHECKSUM, None)
         return filled(cls, values)
     except ValueError as error:
         raise CheckpointError(

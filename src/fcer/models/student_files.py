@@ -3,24 +3,21 @@
 The folder is all that predicting needs. `head.safetensors` is written last: where it is, the student is complete.
 """
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.normalization import Normalization
 from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint, save_checkpoint
-from fcer.models.headers import HEADER, opened, parse_header
+from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.inference import fast
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
-from fcer.runtime.files import atomic_path
 
 __all__ = ["HeadInfo", "LoadedStudent", "backbone_file", "head_file", "load_student", "read_head_info", "save_student"]
 
@@ -116,8 +113,7 @@ def save_student(
     save_checkpoint(backbone_file(folder), backbone, backbone_info)
     values = asdict(head_info) | {"backbone": content_hash(backbone_file(folder))}
     weights = {key: value.detach().cpu().contiguous() for key, value in head.state_dict().items()}
-    with atomic_path(head_file(folder)) as partial:
-        save_file(weights, partial, metadata={HEADER: json.dumps(values, allow_nan=False)})
+    save_sealed(head_file(folder), weights, values)
 
 
 def load_student(folder: Path) -> LoadedStudent:
@@ -125,6 +121,7 @@ def load_student(folder: Path) -> LoadedStudent:
     with opened(head_file(folder)) as file:
         info = parse_header(head_file(folder), file.metadata(), HeadInfo, written_by="fcer distill")
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+        check_bytes(head_file(folder))
     if content_hash(backbone_file(folder)) != info.backbone:
         raise CheckpointError(f"{backbone_file(folder)}: not the backbone that the head was made for; copy both again")
     backbone, backbone_info = load_checkpoint(backbone_file(folder))
