@@ -37,6 +37,6 @@ def test_an_evaluation_is_there_to_be_looked_at(store: str, results: tuple[Resul
         shown = client.load_table(told.info.experiment_id, f"tables/{name}.json", run_ids=[run.id])
         assert list(shown.columns) == list(getattr(scored, name).columns) and len(shown) == len(getattr(scored, name))
     below = client.search_runs([told.info.experiment_id], f"tags.`mlflow.parentRunId` = '{run.id}'")
-    assert len(below) == 2 * 3
+    assert len(below) == 3 * 3  # two methods and the control `probability`, each for two years and the mean
     drawn = pd.DataFrame([{"method": one.data.params["method"], **one.data.tags} for one in below])
     assert dict(zip(drawn["method"], drawn["mlflow.runColor"], strict=True)) == colours

@@ -38,19 +38,19 @@ class Served(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def served(_store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(shared_store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("served")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MLFLOW_TRACKING_URI", _store)
+        patch.setenv("MLFLOW_TRACKING_URI", shared_store)
         patch.chdir(folder)  # where MLflow makes the default experiment
-        client = mlflow.MlflowClient(_store, _store)
+        client = mlflow.MlflowClient(shared_store, shared_store)
         experiment = client.create_experiment("served", (folder / "artifacts").as_uri())
         run_id = client.create_run(experiment).info.run_id
         student = write_student(folder / "student", "served")
         log_student(run_id, student, {})
         (version,) = client.search_model_versions(f"run_id = '{run_id}'")
         uri = f"models:/{REGISTERED}/{version.version}"
-        server = ModelServer(uri, _store, folder)
+        server = ModelServer(uri, shared_store, folder)
         try:
             model = mlflow.pyfunc.load_model(uri)
             server.wait()
