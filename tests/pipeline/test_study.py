@@ -13,25 +13,13 @@ import pytest
 import fcer.pipeline.study_data as study_data_module
 from fcer import Study, configure
 from fcer.config import Resolved
-from fcer.data.synthetic.fires import Recipe, synthesize
+from fcer.data.synthetic.fires import synthesize
 from fcer.errors import ConfigError, DataError, FcerWarning
 from fcer.maps.predicted_maps import open_maps
 from fcer.pipeline.run_log import NO_LOG
+from study_settings import RECIPE, TINY, tiny
 
-YEARS = (2018, 2019, 2020, 2021)
-RECIPE = Recipe(YEARS, fires_per_year=2, image_size=(34, 40), fire_days=(8, 8), seed=3)
-TINY: dict[str, Any] = {
-    "members": 2,
-    "arch": "unet_t1",
-    "width": 0.0625,
-    "crop": 32,
-    "member_epochs": 1,
-    "member_batch_size": 4,
-    "head_epochs": 2,
-    "bootstrap": 0,
-    "methods": ("student", "ensemble"),
-    "workers": 1,
-}
+YEARS = RECIPE.years
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +27,6 @@ def fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("study_fires")
     synthesize(RECIPE, root, workers=1)
     return root
-
-
-def tiny(fires: Path, work: Path, **settings: Any) -> Resolved:
-    return configure(data=fires, work=work, **{**TINY, **settings})
 
 
 def test_a_study_runs_from_a_notebook_without_mlflow(fires: Path, tmp_path: Path):
