@@ -75,7 +75,7 @@ def test_the_run_has_curves_settings_data_and_lineage(distilled: tuple[Path, str
     info = read_head_info(student_of(folder))
     assert run.data.metrics["best/val_auroc_low"] == info.val_auroc_low < info.val_auroc_high
     assert run.data.metrics["best/val_auroc_high"] == info.val_auroc_high
-    (backbone,) = re.findall(r"backbone fold (\d+)", out)
+    (backbone,) = re.findall(r"backbone fold(\d+)", out)
     assert run.data.tags["fcer.val_years"] == {"0": "2020", "2": "2019", "6": "2018"}[backbone]
     assert any(name.startswith("system/") for name in run.data.metrics)
     assert (run.data.params["head_lr"], run.data.params["head_loss"]) == ("0.05", "rmsle")

@@ -39,7 +39,7 @@ def test_comparing_two_methods_shows_the_sweep(tmp_path: Path):
         server.kill()
     expected = json.loads((GOLDEN / "fcer_expected.json").read_text())["sweep"]["2018"]
     drawn = {line["name"]: line for line in chart["lines"]}
-    assert len(drawn) == 2
+    assert len(drawn) == 3, "two methods, and the control"
     for method, metrics in expected.items():
         (line,) = [line for name, line in drawn.items() if method in name]
         assert line["x"] == list(range(11)), "the radius in px"
