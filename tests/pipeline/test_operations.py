@@ -13,7 +13,6 @@ from fcer.errors import ConfigError, FcerWarning
 from fcer.models.calibration_files import load_calibration
 from study_settings import RECIPE, tiny
 
-
 FIRES = replace(RECIPE, fires_per_year=4, image_size=(40, 48))
 
 
