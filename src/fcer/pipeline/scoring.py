@@ -7,6 +7,7 @@ from pathlib import Path
 from fcer.config import Config
 from fcer.errors import ConfigError
 from fcer.evaluation import Results, evaluate_files
+from fcer.evaluation.looks import looks
 from fcer.pipeline.run_log import RunLog
 
 __all__ = ["score_maps", "threshold_of"]
@@ -68,7 +69,6 @@ def score_maps(
     if synthetic:
         results = replace(results, settings=replace(results.settings, synthetic=True))
     results.write(out)
-    from fcer.report.style import looks  # with plotly, which only finished results need
 
     colours = {method: look.colour for method, look in looks(results.settings.methods).items()}
     log.results(results, out, passes=passes or {}, colours=colours)

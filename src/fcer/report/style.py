@@ -4,13 +4,14 @@ import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.looks import Look, looks
 
 __all__ = ["METRIC_NAMES", "Figure", "Look", "RadiusAxis", "faded", "looks", "panel", "plot_text", "told_apart"]
 
@@ -22,9 +23,6 @@ METRIC_NAMES = {
     "nll": "NLL",
 }
 
-# Okabe and Ito's palette, which people of any colour vision can tell apart; their yellow is too pale on white
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#444444")
-_MARKERS = ("circle", "diamond", "square", "triangle-up", "cross", "star", "x")
 _TICKS = 14
 _INK, _GREY, _LINE = "#222222", "#6b6b6b", "#e3e3e3"
 
@@ -46,26 +44,6 @@ class Figure:
     def file_name(self, panel: str) -> str:
         """What a panel's files are called, without suffix."""
         return self.name if panel == self.name else f"{self.name}_{panel}"
-
-
-class Look(NamedTuple):
-    """How a method is drawn, wherever it is drawn."""
-
-    colour: str
-    marker: str
-    dash: str
-
-
-def looks(methods: Sequence[str]) -> dict[str, Look]:
-    """A look for each method, in the methods' order; past seven, colours come again with dashed lines."""
-    return {
-        method: Look(
-            _COLOURS[place % len(_COLOURS)],
-            _MARKERS[place % len(_MARKERS)],
-            ("solid", "dash", "dot")[place // len(_COLOURS) % 3],
-        )
-        for place, method in enumerate(methods)
-    }
 
 
 def told_apart(data: pd.DataFrame, columns: Sequence[str], methods: Iterable[str]) -> dict[str, list[str]]:
