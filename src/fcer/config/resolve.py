@@ -105,7 +105,7 @@ def checked(key: str, value: Any, origin: str) -> Any:
     return fit
 
 
-def configure(file: Path | None = None, **settings: Any) -> Resolved:
+def configure(file: Path | str | None = None, **settings: Any) -> Resolved:
     """A configuration from Python: the defaults, overridden by a YAML `file`, overridden by `settings`.
 
     Parameters
@@ -120,7 +120,7 @@ def configure(file: Path | None = None, **settings: Any) -> Resolved:
     >>> configure(year=2020, width=0.125).config.width
     0.125
     """
-    resolved = resolve(file)
+    resolved = resolve(None if file is None else Path(file))
     unknown = next((key for key in settings if key not in fields()), None)
     if unknown is not None:
         raise ConfigError(f"configure: unknown key `{unknown}`{nearest(unknown, fields(), '`')}")
