@@ -157,3 +157,17 @@ def test_a_claim_that_was_cut_short_is_nobodys(tmp_path: Path):
     assert WORKER not in study.get_trials()[0].user_attrs
     trial = TrialQueue(study, store, space, 1).claim(this_process())
     assert trial is not None and trial.number > 0
+
+
+def test_a_trial_that_was_failed_but_not_queued_again_is_queued_by_the_next(tmp_path: Path):
+    """Who fails the trial of a dead process may be killed itself before it queues the trial again."""
+    store, space = parse_store(f"journal:{tmp_path}/trials.log", tmp_path), small_space(tmp_path)
+    study = begin(store, space)
+    queue = TrialQueue(study, store, space, 2)
+    first = queue.claim(this_process())
+    assert first is not None
+    study.tell(first, state=TrialState.FAIL)
+    again = queue.claim(this_process())
+    assert again is not None and again.user_attrs[RETRY_OF] == first.number and PAPER in again.user_attrs
+    other = queue.claim(this_process())
+    assert other is not None and RETRY_OF not in other.user_attrs, "queued once"

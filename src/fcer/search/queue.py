@@ -12,7 +12,7 @@ from fcer.runtime.processes import Process
 from fcer.search.liveness import WORKER, Watch
 from fcer.search.space import Space
 from fcer.search.storage import TrialStore, locked
-from fcer.search.study import MOST_RETRIES, PAPER, RETRIES, RETRY_OF, counts
+from fcer.search.study import PAPER, RETRIES, RETRY_OF, counts
 
 __all__ = ["TrialQueue", "study_size"]
 
@@ -68,14 +68,17 @@ class TrialQueue:
         trials = self._study.get_trials(deepcopy=False)
         dead = [trial for trial in trials if trial.state is TrialState.RUNNING and self._watch.is_dead(trial)]
         for trial in dead:
-            # Failed first: killed between the two, we would leave one trial too few, for which a new one is made
             self._study.tell(trial.number, state=TrialState.FAIL, skip_if_finished=True)
-            retries = trial.user_attrs.get(RETRIES, 0)
-            if retries < MOST_RETRIES:
-                kept = {key: value for key, value in trial.user_attrs.items() if key in (PAPER, _POINT)}
-                given = {**trial.user_attrs.get(_GIVEN, {}), **trial.params}
-                self._enqueue(given, {**kept, RETRIES: retries + 1, RETRY_OF: trial.number})
         if dead:
+            trials = self._study.get_trials(deepcopy=False)
+        # asked of the storage, not of `dead`: who failed a trial may have been killed before queueing it again
+        done_again = {trial.user_attrs.get(RETRY_OF) for trial in trials}
+        lost = [trial for trial in trials if not counts(trial) and trial.number not in done_again]
+        for trial in lost:
+            kept = {key: value for key, value in trial.user_attrs.items() if key in (PAPER, _POINT)}
+            given = {**trial.user_attrs.get(_GIVEN, {}), **trial.params}
+            self._enqueue(given, {**kept, RETRIES: trial.user_attrs.get(RETRIES, 0) + 1, RETRY_OF: trial.number})
+        if lost:
             trials = self._study.get_trials(deepcopy=False)
         return [trial for trial in trials if counts(trial)]
 
