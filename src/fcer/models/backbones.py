@@ -21,9 +21,9 @@ from fcer.models.unet import Decoder, UNet
 
 __all__ = [
     "ARCHITECTURES",
+    "MARGIN",
     "STRIDE",
     "Architecture",
-    "MARGIN",
     "Backbone",
     "BackboneSpec",
     "architecture",

@@ -5,7 +5,7 @@ from pathlib import Path
 import mlflow
 from mlflow.exceptions import MlflowException
 
-from fcer.models.calibration_files import Calibration, calibration_file, save_calibration
+from fcer.models.calibration_files import Calibration, save_calibration
 from fcer.registry.find_student import FoundStudent, fetch_artifact, student_path
 from fcer.runtime.files import scratch_folder
 from fcer.tracking.server import failed

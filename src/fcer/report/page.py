@@ -46,7 +46,11 @@ def render_page(results: Results, contents: Contents) -> str:
         *([paper_section(results)] if contents.paper else []),
         tests_section(results),
         *(section(figure.title, _figure_markup(figure)) for figure in contents.figures),
-        *([zones_section(contents.zones[0], _figure_markup(contents.zones[1]))] if contents.zones else []),
+        *(
+            [zones_section(contents.zones[0], _figure_markup(contents.zones[1]), results.tests)]
+            if contents.zones
+            else []
+        ),
         own_errors_section(results),
         _settings_section(results, contents),
     ]

@@ -70,7 +70,10 @@ class _Answers:
         if self.calibration is None:
             return found
         each = [calibrate_map(p, u, self.calibration) for p, u in zip(*found.values(), strict=True)]
-        calibrated = {"calibrated_probability": [one.probability for one in each], "zone": [one.innermost for one in each]}
+        calibrated = {
+            "calibrated_probability": [one.probability for one in each],
+            "zone": [one.innermost for one in each],
+        }
         return found | {name: np.stack(values) for name, values in calibrated.items()}
 
     def _promises(self) -> dict[str, Any]:
