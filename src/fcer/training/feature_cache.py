@@ -18,6 +18,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
+from fcer.config.bounded import parse_json
 from fcer.data.channels import reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
@@ -145,13 +146,17 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
 
 def open_cache(folder: Path) -> FeatureCache:
     """A complete cache by its folder, for those who need neither the data nor the members."""
-    described = json.loads((folder / "cache.json").read_text())
     training, validation = (
         CachedSplit(sorted(folder.glob(f"{split}-*.safetensors"))) for split in ("training", "validation")
     )
-    if [len(training), len(validation)] != described["samples"]:
+    try:
+        described = parse_json((folder / "cache.json").read_text())
+        key, samples = described["key"], described["samples"]
+    except (OSError, ValueError, KeyError, TypeError):
+        key, samples = "", None
+    if samples != [len(training), len(validation)]:
         raise FcerError(f"{folder}: not a complete feature cache; run fcer distill with the same options")
-    return FeatureCache(folder, described["key"], training, validation, found=True)
+    return FeatureCache(folder, key, training, validation, found=True)
 
 
 def _decided_by(teaching: Teaching) -> dict[str, Any]:
