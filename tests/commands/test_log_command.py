@@ -10,13 +10,14 @@ from fcer.config.resolve import resolve
 from fcer.errors import FcerError, FcerWarning, InputError
 from fcer.tracking.journal import FILE, Journal, from_line, is_complete, to_line
 from fcer.tracking.sender import file_state
+from mlflow_stores import fresh_store
 
 START = {"attach": None, "parent": None, "experiment": "fcer", "experiment_id": None, "tags": {}}
 
 
 @pytest.fixture(scope="module")
 def _store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+    return fresh_store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture
