@@ -1,4 +1,4 @@
-"""The first two sentences say what the paired tests say, in a fire manager's words; the first figure has the numbers."""
+"""The first two sentences say what the paired tests say in plain words; the first figure has the numbers."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ def test_the_best_and_what_it_is_not_better_than(results):
 )
 def test_every_outcome_has_its_words(results, changed, sentence):
     found = replace(standing(results, "auroc"), n=27, **changed)
-    said = _compared(found, "a")
+    said = _compared(found)
     assert said.startswith("On 27 fires") and sentence in said
 
 

@@ -25,11 +25,11 @@ def first_sentences(results: Results) -> list[str]:
     return [
         f"Of a wrong and a right pixel of the forecast within {kilometres:.3g} km of fire, the uncertainty of {best} "
         f"points at the wrong one {100 * found.scores[best]:.0f} times in 100; guessing would 50 times.",
-        _compared(found, best),
+        _compared(found),
     ]
 
 
-def _compared(found: Standing, best: str) -> str:
+def _compared(found: Standing) -> str:
     on = f"On {found.n} {found.unit}s"
     if len(found.methods) == 1 and not found.controls:
         return f"{on}, with no other method beside it."
@@ -58,6 +58,7 @@ def first_figure(results: Results, style: Mapping[str, Look]) -> Figure:
     methods = [method for method in style if method in set(data["method"])]
     plot = panel("The wrong one of two pixels is found", "times in 100", "", height=110 + 34 * len(methods))
     for place, method in enumerate(methods):
+        colour = style[method].colour
         for metric, symbol, shift in (("auroc", "circle", -0.13), ("auroc_within", "circle-open", 0.13)):
             rows = data[(data["method"] == method) & (data["metric"] == metric)].dropna(subset="value")
             spread = {
@@ -73,12 +74,7 @@ def first_figure(results: Results, style: Mapping[str, Look]) -> Figure:
                 y=[place + shift] * len(rows),
                 error_x=spread if rows["ci_low"].notna().any() else None,
                 mode="markers",
-                marker={
-                    "symbol": symbol,
-                    "size": 9,
-                    "color": style[method].colour,
-                    "line": {"width": 1.5, "color": style[method].colour},
-                },
+                marker={"symbol": symbol, "size": 9, "color": colour, "line": {"width": 1.5, "color": colour}},
                 name=plot_text(method),
                 legendgroup=method,
                 showlegend=False,
