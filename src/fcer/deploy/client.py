@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fcer.config.bounded import parse_json
 from fcer.errors import FcerError, InputError
 from fcer.runtime.npy_text import from_text, to_text
 
@@ -68,7 +69,7 @@ def _post(url: str, body: bytes, timeout: float) -> bytes:
 def _sentence(body: bytes) -> str | None:
     """What the model said was wrong, without what MLflow puts before it."""
     try:
-        message = json.loads(body)["message"]
+        message = parse_json(body)["message"]
     except (ValueError, KeyError, TypeError):
         return None
     return str(message).rpartition("Error: ")[2]
@@ -76,7 +77,7 @@ def _sentence(body: bytes) -> str | None:
 
 def _maps(url: str, body: bytes) -> Maps:
     try:
-        answer: dict[str, Any] = json.loads(body)["predictions"]
+        answer: dict[str, Any] = parse_json(body)["predictions"]
         calibrated = Maps._fields[2:4] if "zone" in answer else ()
         names = (*Maps._fields[:2], *calibrated)
         maps: dict[str, Any] = {name: from_text(answer[name], name).astype(np.float32) for name in names}
