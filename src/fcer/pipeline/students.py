@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
+from fcer.data.folds import NO_YEAR
 from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import head_file
 from fcer.pipeline.calibration import calibrate_student
@@ -62,7 +63,14 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     log.file(distilled.folder / "history.json", "student")
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
-    log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+    scores = {**info.scores, **_cross_validated(ensemble), "anchor_px": info.anchor_px}
+    log.model(distilled.folder, metrics=scores)
+
+
+def _cross_validated(ensemble: YearEnsemble) -> dict[str, float]:
+    """Of a student that holds no year out: its members' AP, each on the years that this one was not trained on."""
+    aps = [member.val_ap for member in ensemble.members if member.val_ap is not None]
+    return {"cv_ap": sum(aps) / len(aps)} if ensemble.year == NO_YEAR and aps else {}
 
 
 def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
