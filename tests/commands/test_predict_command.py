@@ -25,6 +25,7 @@ from fcer.models.calibration_files import Calibration, calibration_file, save_ca
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import load_student
 from fcer.tracking.student_model import REGISTERED, log_student
+from mlflow_stores import fresh_store
 from tiff_structure import assert_cloud_optimized
 from vegetation_student import write_student, write_vegetation_student
 
@@ -46,7 +47,7 @@ def calibration_of(student: str) -> Calibration:
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """A store of its own with a champion: the folder, and the run that made it."""
     folder = tmp_path_factory.mktemp("registry")
-    uri = f"sqlite:///{folder}/mlflow.db"
+    uri = fresh_store(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", uri)
         patch.chdir(folder)

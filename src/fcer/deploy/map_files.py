@@ -116,11 +116,8 @@ class MapFiles:
             f"fire (probability above {self.threshold:g})": fire,
         }
         if calibrated.zones:
-            # from the largest zone to the smallest, each within the one before
-            zone = np.full(known.shape, np.nan, np.float32)
-            for one in calibrated.zones:
-                zone[one.mask] = one.rule.miss
-            bands["zone (expected miss outside at most)"] = zone
+            innermost = calibrated.innermost
+            bands["zone (expected miss outside at most)"] = np.where(innermost > 0, innermost, np.nan)
         return bands
 
     def _warn(self, fire: Fire, predicted: FireMap, ground: Ground | None) -> None:

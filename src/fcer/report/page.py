@@ -52,7 +52,11 @@ def render_page(results: Results, contents: Contents) -> str:
         *([paper_section(results)] if contents.paper else []),
         tests_section(results),
         *(section(figure.title, _figure_markup(figure, methods)) for figure in figures),
-        *([zones_section(contents.zones[0], _figure_markup(contents.zones[1], methods))] if contents.zones else []),
+        *(
+            [zones_section(contents.zones[0], _figure_markup(contents.zones[1], methods), results.tests)]
+            if contents.zones
+            else []
+        ),
         own_errors_section(results),
         _settings_section(results, contents),
     ]

@@ -68,7 +68,8 @@ def paper_section(results: Results) -> str:
 
 def tests_section(results: Results) -> str:
     """The first two methods in sentences, the first against each other and controls in a table, other pairs folded."""
-    pooled = results.tests[results.tests["scope"] == "pooled"]
+    ranking = results.tests["metric"].isin(list(METRIC_NAMES))
+    pooled = results.tests[ranking & (results.tests["scope"] == "pooled")]
     if pooled.empty:
         return section("Tests", note("A single method has nothing to be compared with."))
     alone = pooled["b"].isin(results.settings.controls).all()
