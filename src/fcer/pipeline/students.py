@@ -4,7 +4,7 @@ from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
 from fcer.models.calibration_files import calibration_file
-from fcer.models.student_files import head_file
+from fcer.models.student_files import fire_scores_file, head_file
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog, RunOnDemand
@@ -60,6 +60,7 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     log.tags({"fcer.student": info.key, **years})
     log.file(head_file(distilled.folder), "student")
     log.file(distilled.folder / "history.json", "student")
+    log.file(fire_scores_file(distilled.folder), "student")
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
     log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
@@ -73,4 +74,6 @@ def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
         "val/loss": record.val_loss,
         "val/auroc": record.score,
     }
+    if record.val_ap is not None:
+        values["val/ap"] = record.val_ap
     return [(name, value, record.epoch) for name, value in values.items()]
