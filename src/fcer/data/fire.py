@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from fcer.errors import DataError
 
-__all__ = ["EVERYWHERE", "Fire", "Place", "channel_runs"]
+__all__ = ["EVERYWHERE", "SYNTHETIC", "Fire", "Place", "channel_runs"]
 
 EVERYWHERE = slice(None)
 
+SYNTHETIC = "synthetic"
+"""Part of the name of every fire that never burnt: a name goes wherever a fire's maps and scores go."""
 
 _CRS = re.compile(r"EPSG:\d+|[A-Z][A-Z_]*\[.*", re.DOTALL | re.IGNORECASE)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)
@@ -72,6 +74,11 @@ class Fire(ABC):
     def label(self) -> str:
         """The fire's name below the dataset's folder, for messages."""
         return f"{self.year}/{self.path.name}"
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether it never burnt, as its name says."""
+        return SYNTHETIC in self.name
 
     def gaps(self) -> list[int]:
         """The days that do not follow the one before by exactly one day."""

@@ -24,7 +24,6 @@ from fcer.models.student_files import LoadedStudent
 
 __all__ = ["MapFiles"]
 
-_SYNTHETIC = "synthetic"
 """In the name of every fire that never burnt."""
 
 
@@ -117,8 +116,8 @@ class MapFiles:
         """What a map should never be without."""
         zones = {f"zone_{zone.rule.miss:g}": zone.words for zone in calibrated.zones}
         return {
+            **({"synthetic": "yes: this fire never burnt"} if fire.is_synthetic else {}),
             "fire": fire.name,
-            **({"synthetic": "yes: this fire never burnt"} if _SYNTHETIC in fire.name else {}),
             "predicted_date": str(predicted.predicted or "unknown"),
             "input_dates": " ".join(map(str, predicted.dates)) if predicted.dates else "unknown",
             "threshold": self.threshold,
@@ -152,7 +151,7 @@ class MapFiles:
 
         model = f"{self.identity['name']} {self.identity['version']}" if "name" in self.identity else "a student"
         last = f" to {predicted.dates[-1]}" if predicted.dates else ""
-        synthetic = " (synthetic)" if _SYNTHETIC in fire.name else ""
+        synthetic = " (synthetic)" if fire.is_synthetic else ""
         look = QuickLook(
             title=f"{fire.name}{synthetic}, {predicted.predicted or 'the day after its last'}",
             note=f"predicted by {model} from {self.loaded.student.backbone.days} days{last}",

@@ -15,6 +15,7 @@ from fcer.core.region_totals import MethodRegions, RegionPlan
 from fcer.core.regions import DEFAULT_RADII, radius_in_pixels
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.sweep import warn_where_undefined
+from fcer.data.fire import SYNTHETIC
 from fcer.errors import ConfigError, FcerWarning, PredictionsError, UndefinedMetricWarning
 from fcer.evaluation.comparison import compare, confidence, method_pairs
 from fcer.evaluation.controls import CONTROLS, split_controls
@@ -34,6 +35,7 @@ from fcer.evaluation.tables import (
     segmentation_table,
     sensitivity_table,
     sweep_table,
+    thresholds_table,
 )
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
@@ -48,7 +50,7 @@ class Options(TypedDict, total=False):
     """What an evaluation may be asked for; see `evaluate`."""
 
     reference: str | None
-    anchor: float | str
+    anchor: float | str | Mapping[int, float]
     radii: Iterable[float | str]
     threshold: float
     bootstrap: int
@@ -62,7 +64,7 @@ def evaluate(
     maps: PredictedMaps | Sequence[PredictedMaps],
     *,
     reference: str | None = None,
-    anchor: float | str = 4.0,
+    anchor: float | str | Mapping[int, float] = 4.0,
     radii: Iterable[float | str] = DEFAULT_RADII,
     threshold: float = FIRE_THRESHOLD,
     bootstrap: int = 1000,
@@ -82,7 +84,8 @@ def evaluate(
         one, else the first.
     anchor:
         The radius of tests and summaries: pixels, metres as in `"1500m"`, or `"auto"` for the mean average
-        surface distance of `ensemble` (of the reference where there is none) over these years.
+        surface distance of `ensemble` (of the reference where there is none) over these years. Pixels by year give
+        each year an anchor of its own.
     radii:
         Of the sweep, in pixels or metres; the full image is always added.
     threshold:
@@ -131,15 +134,15 @@ def evaluate(
         segmentation = [
             _segment(way, year, methods, of_year, threshold) for year, of_year in zip(years, fires, strict=True)
         ]
-        anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
-        anchors = _anchors(anchor_px, segmentation)
-        finite = tuple(sorted({*swept[:-1], *anchors.values()}))
-        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold, bootstrap > 0)
+        anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference, [year.year for year in years])
         measured = []
-        for year, of_year, found in zip(years, fires, segmentation, strict=True):
+        for year, of_year, found, own_px in zip(years, fires, segmentation, anchor_px, strict=True):
+            anchors = _anchors(own_px, segmentation)
+            finite = tuple(sorted({*swept[:-1], *anchors.values()}))
+            plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold, bootstrap > 0)
             regions = way.sweep(year, methods, controls, reference, of_year, plan)
-            _check_regions(year, regions, reference, plan, [*swept, anchor_px])
-            measured.append(MeasuredYear(year, of_year, found, regions, anchor_px))
+            _check_regions(year, regions, reference, plan, [*swept, own_px])
+            measured.append(MeasuredYear(year, of_year, found, regions, anchors))
     pairs = method_pairs(methods, _STUDENT if _STUDENT in methods else reference, controls)
     per_image = per_image_table(measured)
     estimated = {
@@ -158,24 +161,27 @@ def evaluate(
             controls=controls,
             reference=reference,
             threshold=threshold,
-            anchor_px=anchor_px,
+            anchor_px=float(np.mean(anchor_px)),
+            anchors=tuple(anchor_px) if isinstance(anchor, Mapping) else (),
             anchor_from=anchor_from,
             bootstrap=bootstrap,
             seed=seed,
             engine=engine,
+            synthetic=all(map(_never_burnt, years)),
             **{f"{name}_bound": value for name, value in bound._asdict().items()},
         ),
         sweep=sweep_table(measured, swept),
         segmentation=segmentation_table(measured),
-        anchor=anchor_table(measured, anchor_px),
+        anchor=anchor_table(measured),
         per_image=per_image,
         tests=compare(per_image, pairs, bootstrap, seed, controls),
         intervals=confidence(estimated),
-        sensitivity=sensitivity_table(measured, anchors, [pair for pair in pairs if pair[1] not in controls]),
+        sensitivity=sensitivity_table(measured, [pair for pair in pairs if pair[1] not in controls]),
         reliability=reliability_table(measured),
         corp=corp_table(measured),
         own_errors=own_errors_table(measured),
         risk_coverage=risk_coverage_table(measured),
+        thresholds=thresholds_table(measured),
     )
 
 
@@ -291,23 +297,46 @@ def _parse_radii(radii: Iterable[float | str]) -> list[float]:
     return sorted(pixels)
 
 
+def _never_burnt(maps: PredictedMaps) -> bool:
+    """Whether every fire says by its name that it is synthetic."""
+    return maps.fire_id is not None and all(SYNTHETIC in str(name) for name in np.unique(maps.fire_id))
+
+
 def _settle_anchor(
+    anchor: float | str | Mapping[int, float],
+    segmentation: Sequence[Mapping[str, MethodSegmentation]],
+    reference: str,
+    years: Sequence[int],
+) -> tuple[list[float], str]:
+    """The anchor of each year in pixels, and where they come from."""
+    if isinstance(anchor, Mapping):
+        if missing := [year for year in years if year not in anchor]:
+            raise ConfigError(f"anchor: there is none for {missing[0]}; give one for each year, or one for all")
+        return [_fixed_anchor(anchor[year]) for year in years], "one for each year"
+    pixels, origin = _one_anchor(anchor, segmentation, reference)
+    return [pixels] * len(years), origin
+
+
+def _one_anchor(
     anchor: float | str, segmentation: Sequence[Mapping[str, MethodSegmentation]], reference: str
 ) -> tuple[float, str]:
-    """The anchor in pixels, and where it comes from."""
     if anchor == "auto":
         method = _ENSEMBLE if _ENSEMBLE in segmentation[0] else reference
         pixels = _mean_asd(segmentation, method)
         if math.isnan(pixels):
             raise ConfigError(f"anchor: {method} misses every fire and has no ASD; give the anchor in pixels")
         return pixels, f"the mean ASD of {method}"
+    return _fixed_anchor(anchor), "as given"
+
+
+def _fixed_anchor(anchor: float | str) -> float:
     try:
         pixels = radius_in_pixels(anchor)
     except ValueError:
         pixels = math.inf
     if math.isinf(pixels):
         raise ConfigError(f"anchor: {anchor!r} is no radius; give pixels from 0 on, metres such as 1500m, or auto")
-    return pixels, "as given"
+    return pixels
 
 
 def _mean_asd(segmentation: Sequence[Mapping[str, MethodSegmentation]], method: str) -> float:

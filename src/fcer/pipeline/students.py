@@ -5,10 +5,10 @@ from contextlib import ExitStack
 from fcer.config.groups import STEPS, recorded
 from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import fire_scores_file, head_file
+from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog, RunOnDemand
-from fcer.pipeline.scoring import threshold_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
 
@@ -34,7 +34,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             cache=data.work.features,
             students=data.work.students,
             joint=None if config.freeze else MemberSettings.of(config),
-            threshold=threshold_of(config),
+            threshold=settle_threshold(config.threshold, ensemble.backbone.pos_weight),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
         calibrate_student(data, distilled.folder, config.miss, say)

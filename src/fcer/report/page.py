@@ -9,6 +9,7 @@ from string import Template
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
+from fcer.evaluation.anchor_words import anchor_by_year
 from fcer.evaluation.results import Results
 from fcer.report.markup import csv_text, download, downloads, note, section
 from fcer.report.style import Figure
@@ -92,7 +93,7 @@ def _settings_section(results: Results, contents: Contents) -> str:
         "years": ", ".join(map(str, settings.years)),
         "methods": ", ".join(settings.methods),
         "errors of": settings.reference,
-        "anchor": f"{settings.anchor_px:.6g} px, {settings.anchor_from}",
+        "anchor": f"{anchor_by_year(settings)}; {settings.anchor_from}",
         "threshold": f"{settings.threshold:g}",
         "controls": ", ".join(settings.controls) or "none",
         "engine": _engine(results),

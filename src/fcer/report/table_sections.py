@@ -31,7 +31,9 @@ def table1_section(results: Results) -> str:
         f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL; skill against the region's "
         f"base rate) and ranking (AUROC, within the predicted class, AUPRC) "
         f"{anchor_words(results)}; the errors to find are those of {results.settings.reference}. Bold: best of the "
-        "year but for controls, which have no probabilities of their own. ±: population standard deviation over years."
+        "year but for controls, which have no probabilities of their own, and climatology, which forecasts the share "
+        "of pixels that burnt there, everywhere. Common: over the images where every method has a boundary; missed: "
+        "images with fire where a method predicts none. ±: population standard deviation over years."
     )
     links = downloads(
         download("table1.csv", csv_text(rows)),

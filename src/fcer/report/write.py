@@ -8,7 +8,7 @@ import pandas as pd
 from fcer.evaluation.results import Results
 from fcer.report.cases import read_cases
 from fcer.report.curves import ablation as ablation_figure
-from fcer.report.curves import reliability, risk_coverage, sensitivity
+from fcer.report.curves import reliability, risk_coverage, sensitivity, thresholds
 from fcer.report.formats import latex, markdown
 from fcer.report.map_figure import map_figure
 from fcer.report.markup import csv_text
@@ -100,6 +100,7 @@ def make_figures(
     figures += [calibration_sweep(results, style), reliability(results, style), risk_coverage(results, style)]
     if len(results.sensitivity):
         figures.append(sensitivity(results, style))
+    figures.append(thresholds(results, style))
     if sets:
         figures.append(
             ablation_figure({"this study": results, **sets}, looks(list(dict.fromkeys([*methods, *others]))))

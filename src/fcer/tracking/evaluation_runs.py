@@ -51,7 +51,8 @@ def log_results(
         look = {_RUN_COLOUR: colours[method]} if colours and method in colours else {}
         for year in results.settings.years:
             one = {name: table[(table["year"] == year) & (table["method"] == method)] for name, table in tables}
-            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look)
+            own = {"anchor_px": results.settings.anchor_of(year)} if results.settings.anchors else {}
+            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **own, **cost}, one, look)
         if several:
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
             _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look)
