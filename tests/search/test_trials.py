@@ -71,6 +71,8 @@ def test_scores_are_those_of_the_best_epoch_near_fire(target: str, cache: Path, 
     teacher = normalized_std(block.passes_BKP.double().numpy().transpose(1, 0, 2)).reshape(-1, SIDE, SIDE)
     assert scores.epoch == fitted.best_epoch
     assert scores.auroc == pytest.approx(roc_auc_score(error[near], uncertainty[near]), abs=1e-6)
+    within = auroc_within_score(error[near], uncertainty[near], maps[1].numpy()[near] > 0)
+    assert scores.auroc_within == pytest.approx(within, abs=1e-6)
     assert scores.auprc == pytest.approx(average_precision_score(error[near], uncertainty[near]), abs=1e-6)
     assert scores.fidelity == pytest.approx(spearmanr(teacher[near], uncertainty[near]).statistic, abs=1e-6)
 

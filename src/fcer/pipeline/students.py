@@ -12,7 +12,7 @@ from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
 
-__all__ = ["distil_student", "epoch_rows"]
+__all__ = ["distil_student", "epoch_rows", "teachers_in_sample"]
 
 
 def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Say, *, nested: bool) -> Distilled:
@@ -56,6 +56,8 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
         log.curves(row for record in distilled.records for row in epoch_rows(record))
     log.metrics({f"best/{name}": value for name, value in info.scores.items()})
     log.metrics({"best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    if seen := teachers_in_sample(ensemble):
+        log.tags({"fcer.validation_in_sample": seen})
     years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
     log.tags({"fcer.student": info.key, **years})
     log.file(head_file(distilled.folder), "student")
@@ -64,6 +66,20 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
     log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+
+
+def teachers_in_sample(ensemble: YearEnsemble) -> str:
+    """Which of what is validated is partly in-sample, in words: teachers may have learnt from the validation years."""
+    years = set(ensemble.backbone.fold.validation)
+    seen = sum(bool(years & set(member.fold.train)) for member in ensemble.members)
+    if not seen:
+        return ""
+    listed = ", ".join(map(str, sorted(years)))
+    return (
+        f"{seen} of {len(ensemble.members)} teachers were trained on {listed}, where the student is validated: "
+        "val/loss, the fidelity to the teacher and an anchor auto are partly in-sample; val/auroc, which is of the "
+        "backbone's errors, is not"
+    )
 
 
 def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:

@@ -26,6 +26,13 @@ _WHAT = (
 )
 
 
+_IN_SAMPLE = (
+    "with fair folds some of a student's teachers are trained on the years that the student is validated on: its "
+    "validation loss, its fidelity to the teacher and an anchor auto are partly in-sample, its validation AUROC, which "
+    "is of the backbone's errors, is not; no number above is of validation years"
+)
+
+
 @dataclass(frozen=True)
 class Contents:
     """All that the page shows besides the results themselves."""
@@ -102,5 +109,6 @@ def _settings_section(results: Results, contents: Contents) -> str:
         **contents.provenance,
     }
     items = "\n".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in entries.items())
-    notes = [note(f"{text[0].upper()}{text[1:]}.") for text in contents.notes]
+    said = [*contents.notes, *([_IN_SAMPLE] if {"student", "ensemble"} <= set(settings.methods) else [])]
+    notes = [note(f"{text[0].upper()}{text[1:]}.") for text in said]
     return section("Settings and provenance", f"<dl>\n{items}\n</dl>", *notes)

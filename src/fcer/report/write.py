@@ -7,6 +7,7 @@ import pandas as pd
 
 from fcer.evaluation.results import Results
 from fcer.report.cases import read_cases
+from fcer.report.corp import corp
 from fcer.report.curves import ablation as ablation_figure
 from fcer.report.curves import reliability, risk_coverage, sensitivity, thresholds
 from fcer.report.formats import latex, markdown
@@ -97,7 +98,8 @@ def make_figures(
     figures = [mean_sweep(results, style)]
     if len(results.settings.years) > 1:
         figures.append(year_sweeps(results, style))
-    figures += [calibration_sweep(results, style), reliability(results, style), risk_coverage(results, style)]
+    figures += [calibration_sweep(results, style), reliability(results, style), corp(results, style)]
+    figures.append(risk_coverage(results, style))
     if len(results.sensitivity):
         figures.append(sensitivity(results, style))
     figures.append(thresholds(results, style))

@@ -126,7 +126,7 @@ def progress_of(trials: Sequence[FrozenTrial]) -> Progress:
 
 
 def best_trial(trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
-    """The complete trial with the best score; of two objectives by AUROC, of equals the better in the other, the first."""
+    """The complete trial with the best first score; of equals the better in the other, then the first of them."""
     complete = [trial for trial in trials if trial.state is TrialState.COMPLETE]
     return max(complete, key=lambda trial: (*trial.values, -trial.number), default=None)
 

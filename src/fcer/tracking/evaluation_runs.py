@@ -15,7 +15,10 @@ from fcer.tracking.runs import TrackedRun
 
 __all__ = ["log_results"]
 
-_SWEPT = ("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "brier_skill", "nll_skill")
+_SWEPT = (
+    *("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "false_alarm_share"),
+    *("brier_skill", "nll_skill"),
+)
 _RUN_COLOUR = "mlflow.runColor"
 _TABLES = ("sweep", "segmentation", "per_image", "tests")
 _MOST_ROWS = 20_000
