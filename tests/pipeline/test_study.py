@@ -18,6 +18,8 @@ from fcer.data.synthetic.fires import synthesize
 from fcer.errors import ConfigError, DataError, FcerWarning
 from fcer.maps.predicted_maps import open_maps
 from fcer.pipeline.run_log import NO_LOG, NullLog
+from fcer.pipeline.students import epoch_rows
+from fcer.training.epochs import EpochRecord
 from study_settings import RECIPE, TINY, tiny
 
 YEARS = RECIPE.years
@@ -135,6 +137,11 @@ def test_balanced_undoes_the_weight_of_the_backbones_own_training(fires: Path, t
     assert study.maps().threshold == 0.75
     seen = log.told["fcer.validation_in_sample"]
     assert seen.startswith("1 of 2 teachers were trained on ") and "val/auroc, which is of" in seen
+
+
+def test_an_epoch_of_a_backbone_that_is_trained_along_has_its_ap():
+    alone = EpochRecord(3, 0.4, 0.5, 0.7, 0.1, 1.0)
+    assert epoch_rows(alone._replace(val_ap=0.25)) == [*epoch_rows(alone), ("val/ap", 0.25, 3)]
 
 
 def _leave_one_pixel(folder: Path) -> None:

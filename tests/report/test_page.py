@@ -38,9 +38,9 @@ def test_every_plot_is_drawn_without_a_complaint_or_a_request(page, tmp_path):
     # the page forbids itself every request, so that one would stand on the console
     assert console == []
     plots = dom.split('<div class="plot js-plotly-plot"')[1:]
-    assert len(plots) == page.read_text().count('<div class="plot"') == 3 + 6 + 2 + 1 + 1 + 3 + 3 + 1
+    assert len(plots) == page.read_text().count('<div class="plot"') == 3 + 6 + 2 + 1 + 2 + 1 + 3 + 2 + 3 + 1
     assert all("main-svg" in plot for plot in plots)
-    assert re.search(r"<body [^>]*data-plots=\"20\"", dom)
+    assert re.search(r"<body [^>]*data-plots=\"24\"", dom)
     assert "data-evil" not in dom.replace(html.escape(TITLE), "")
     assert re.search(r'class="legendtext"[^>]*>&lt;b&gt;x<', dom)
     # among plotly's own buttons is one that sends the plot to its makers
@@ -82,7 +82,7 @@ def test_the_page_needs_nothing_but_itself(page, text):
 def test_the_numbers_behind_each_figure_can_be_saved(page, text):
     links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]*;base64,([^"]*)"', text))
     figures = sorted(page.parent.glob("figures/*.csv"))
-    assert len(figures) == 8
+    assert len(figures) == 10
     for path in [*figures, *(page.parent / name for name in ("table1.csv", "table1.md", "table1.tex", "tests.csv"))]:
         assert base64.b64decode(links[path.name]).decode() == path.read_text(), path.name
     assert {"own_errors.csv", "paper_comparison.csv"} <= set(links)
@@ -90,5 +90,5 @@ def test_the_numbers_behind_each_figure_can_be_saved(page, text):
 
 def test_every_figure_says_how_to_read_it(text):
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text, flags=re.DOTALL)
-    assert len(captions) == text.count("<figure>") == 8
+    assert len(captions) == text.count("<figure>") == 10
     assert all(len(caption) > 60 for caption in captions)

@@ -123,8 +123,16 @@ class Study:
     def evaluation(self, out: Path | None = None) -> Results:
         """FCER on the predicted maps of every test year; results in `out`, the maps beside them."""
         where, maps = self._out(out), self.maps(out)
-        known = {"passes": maps.passes, "anchors": maps.anchors, "threshold": maps.threshold}
-        results = score_maps(self.config, maps.files, where, self.log, **known, synthetic=self.setup.is_synthetic)
+        results = score_maps(
+            self.config,
+            maps.files,
+            where,
+            self.log,
+            passes=maps.passes,
+            anchors=maps.anchors,
+            threshold=maps.threshold,
+            synthetic=self.setup.is_synthetic,
+        )
         self._zones(maps, where)
         return results
 
