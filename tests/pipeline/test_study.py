@@ -117,7 +117,7 @@ class _Told(NullLog):
 
 
 def test_auto_is_an_anchor_for_each_test_year_and_fires_are_called_synthetic(fires: Path, tmp_path: Path):
-    study = Study(tiny(fires, tmp_path, year="all", anchor="auto"), say=lambda _: None)
+    study = Study(tiny(fires, tmp_path, year="all", anchor="auto", miss=(0.5,)), say=lambda _: None)
     results = study.evaluation()
     own = {year: study.student(year).info.anchor_px for year in YEARS}
     assert results.settings.anchors == tuple(own.values()) and len(set(own.values())) == 4

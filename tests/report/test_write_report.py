@@ -32,8 +32,8 @@ def test_what_is_written(results, map_files, tmp_path):
     assert written[-1] == tmp_path / "report.html"
     tables = {"report.html", "table1.csv", "table1.md", "table1.tex", "tests.csv"}
     figures = (
-        *("sweep", "sweep_by_year", "calibration_sweep", "reliability", "corp", "risk_coverage", "sensitivity"),
-        "thresholds",
+        *("headline", "sweep", "sweep_by_year", "calibration_sweep", "reliability", "corp", "risk_coverage"),
+        *("sensitivity", "thresholds"),
     )
     data = {f"figures/{name}.csv" for name in (*figures, "ablation", "maps")}
     assert {name for name in names if name.endswith((".html", ".csv", ".md", ".tex"))} == tables | data

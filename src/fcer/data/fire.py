@@ -75,11 +75,6 @@ class Fire(ABC):
         """The fire's name below the dataset's folder, for messages."""
         return f"{self.year}/{self.path.name}"
 
-    @property
-    def is_synthetic(self) -> bool:
-        """Whether it never burnt, as its name says."""
-        return SYNTHETIC in self.name
-
     def gaps(self) -> list[int]:
         """The days that do not follow the one before by exactly one day."""
         if self.dates is None:
