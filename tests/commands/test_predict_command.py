@@ -357,7 +357,7 @@ def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, 
     """Synthetic fires: their files say so by name, and an agency's assets are held against each of their maps."""
     pyogrio = pytest.importorskip("pyogrio", reason="pyogrio, of the extra gis, is not installed")
     pytest.importorskip("pystac", reason="pystac, of the extra gis, is not installed")
-    lng, lat = next(fire.lnglat for fire in open_fires(small_fires / "2018" / "fire_20180000.hdf5").fires)
+    lng, lat = next(fire.lnglat for fire in open_fires(small_fires / "2018" / "fire_synthetic_20180000.hdf5").fires)
     point = {
         "type": "Feature",
         "properties": {"name": "mill"},
@@ -378,7 +378,7 @@ def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, 
     code, out, err = predict(*given)
     assert (code, err) == (0, "") and "maps: 1 assets lie on the maps of 1 of 2 fires" in out
     maps = tmp_path / "maps"
-    names = ["synthetic_fire_20180000", "synthetic_fire_20180001"]
+    names = ["fire_synthetic_20180000", "fire_synthetic_20180001"]
     assert sorted(path.stem for path in maps.glob("*.tif")) == names
     for name in names:
         assert all((maps / f"{name}{end}").exists() for end in (".gpkg", ".kml", ".qml", ".stac.json", "_fire.tiff"))
@@ -390,4 +390,4 @@ def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, 
     with rasterio.open(maps / "mosaic.vrt") as mosaic:
         assert mosaic.count == 4 and np.nanmax(mosaic.read(1)) > 0
     fires = pyogrio.raw.read(maps / "all_fires.gpkg", layer="zones")
-    assert set(fires[3][list(fires[0]["fields"]).index("poly_IncidentName")]) == {"fire_20180000", "fire_20180001"}
+    assert set(fires[3][list(fires[0]["fields"]).index("poly_IncidentName")]) == set(names)
