@@ -19,7 +19,7 @@ from fcer.config import Resolved
 from fcer.data.synthetic.fires import synthesize
 from fcer.errors import ConfigError, DataError, FcerWarning
 from fcer.maps.predicted_maps import open_maps
-from fcer.pipeline.run_log import NO_LOG, NullLog
+from fcer.pipeline.run_log import NO_LOG, RunLog
 from fcer.pipeline.students import epoch_rows
 from fcer.training.epochs import EpochRecord
 from study_settings import RECIPE, TINY, tiny
@@ -104,7 +104,7 @@ def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(fires
         Study(config, say=lambda _: None).maps()
 
 
-class _Told(NullLog):
+class _Told(RunLog):
     """Remembers tags."""
 
     def __init__(self) -> None:
