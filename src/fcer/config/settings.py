@@ -268,6 +268,7 @@ DEMO: Mapping[str, Any] = {
     "member_lr": 0.005,
     "member_batch_size": 4,
     "pos_weight": 10.0,
+    "head_lr": 0.01,
 }
 """Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
 configuration is this one."""
