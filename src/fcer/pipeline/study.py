@@ -130,7 +130,9 @@ class Study:
             where,
             self.log,
             passes=maps.passes,
-            anchor_px=maps.anchor_px,
+            anchors=maps.anchors,
+            threshold=maps.threshold,
+            synthetic=self.setup.is_synthetic,
             of_students=lambda results: self._guarantees(maps, results),
         )
 
