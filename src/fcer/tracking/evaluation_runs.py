@@ -16,7 +16,10 @@ from fcer.tracking.runs import TrackedRun
 
 __all__ = ["log_results"]
 
-_SWEPT = ("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "brier_skill", "nll_skill")
+_SWEPT = (
+    *("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "false_alarm_share"),
+    *("brier_skill", "nll_skill"),
+)
 _RUN_COLOUR = "mlflow.runColor"
 _TABLES = ("sweep", "segmentation", "per_image", "tests", "zones", "calibration")
 _MOST_ROWS = 20_000
@@ -55,7 +58,9 @@ def log_results(
         for year in results.settings.years:
             one = {name: table[(table["year"] == year) & (table["method"] == method)] for name, table in tables}
             promised = guarantee_curves(results, method, year)
-            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look, promised)
+            own = {"anchor_px": results.settings.anchor_of(year)} if results.settings.anchors else {}
+            named = {"method": method, "year": year, **own, **cost}
+            _log_method(tracked, f"{method} {year}", named, one, look, promised)
         if several:
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
             promised = guarantee_curves(results, method)
