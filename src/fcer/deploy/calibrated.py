@@ -95,7 +95,7 @@ def calibrate_map(
         rule = rules[miss]
         zone = draw_zone(rule.family.score(before_zones, uncertainty, pixel_m), rule.level)
         area = np.count_nonzero(zone.mask) * pixel_m[0] * pixel_m[1] / 1e6
-        words = guarantee(rule, calibration.chose_epoch)
+        words = calibration.adapted or guarantee(rule, calibration.chose_epoch)
         zones.append(GuaranteedZone(rule, zone.mask, _calibrated_level(rule, calibration), area, zone.tie_share, words))
     return CalibratedMap(calibration.recalibration.apply(probability).astype(np.float32), tuple(zones))
 

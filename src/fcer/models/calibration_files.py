@@ -10,9 +10,17 @@ from typing import Any
 from fcer.core.recalibration import Recalibration
 from fcer.core.zones import FamilyName, ZoneRule
 from fcer.errors import CheckpointError
+from fcer.models.expectations import Expectations
 from fcer.runtime.files import atomic_path
 
-__all__ = ["Calibration", "calibration_file", "calibration_text", "load_calibration", "save_calibration"]
+__all__ = [
+    "Calibration",
+    "calibration_file",
+    "calibration_id",
+    "calibration_text",
+    "load_calibration",
+    "save_calibration",
+]
 
 _MAX_BYTES = 16 << 20
 """Thousands of knots fit many times over."""
@@ -36,6 +44,10 @@ class Calibration:
     chose_epoch: bool
     """Whether fires among them also chose the student's epoch, which flatters it a little."""
     code_version: str
+    expected: Expectations | None = None
+    """What forecasts are held to once the day is seen; none: an older version did not ask."""
+    adapted: str = ""
+    """Where zones were adapted to verified days: up to which, in words."""
 
     def __post_init__(self) -> None:
         if self.zone_prior.kind not in ("none", "prior"):
@@ -64,8 +76,15 @@ def calibration_text(calibration: Calibration) -> str:
         "fires": list(calibration.fires),
         "chose_epoch": calibration.chose_epoch,
         "code_version": calibration.code_version,
+        **({"expected": calibration.expected.to_dict()} if calibration.expected else {}),
+        **({"adapted": calibration.adapted} if calibration.adapted else {}),
     }
     return json.dumps({"calibration": content, "sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
+
+
+def calibration_id(calibration: Calibration) -> str:
+    """Twelve letters that stand for all of it."""
+    return hashlib.sha256(calibration_text(calibration).encode()).hexdigest()[:12]
 
 
 def save_calibration(folder: Path, calibration: Calibration) -> Path:
@@ -105,7 +124,7 @@ def load_calibration(folder: Path, student: str) -> Calibration | None:
 
 def _parse(content: Mapping[str, Any]) -> Calibration:
     values = dict(content)
-    texts = (values["student"], values["code_version"], *values["fires"])
+    texts = (values["student"], values["code_version"], values.get("adapted", ""), *values["fires"])
     radius = values["radius_px"]
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["chose_epoch"], bool):
         raise TypeError("a name is not text, or chose_epoch neither true nor false")
@@ -113,6 +132,8 @@ def _parse(content: Mapping[str, Any]) -> Calibration:
         raise TypeError(f"radius_px is {radius!r}")
     values["recalibration"] = Recalibration.from_dict(values["recalibration"])
     values["zone_prior"] = Recalibration.from_dict(values["zone_prior"])
+    if "expected" in values:
+        values["expected"] = Expectations.from_dict(values["expected"])
     values["rules"] = tuple(ZoneRule.from_dict(rule) for rule in values["rules"])
     return Calibration(**{**values, "fires": tuple(values["fires"])})
 
