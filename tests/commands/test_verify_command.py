@@ -16,7 +16,7 @@ from fcer.data.catalog import open_catalog
 from fcer.data.fire_view import as_of
 from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.deploy.map_files import MapFiles
-from fcer.models.calibration_files import Calibration, save_calibration
+from fcer.models.calibration_files import Calibration, load_calibration, save_calibration
 from fcer.models.student_files import load_student
 from fcer.tracking.student_model import log_student
 from forecast_cases import EXPECTED, calibration_of
@@ -184,3 +184,27 @@ def test_a_lost_channel_is_seen_in_the_record(agency: Path, here: Path):
     assert other.returncode == 2 and "holds another rehearsal" in other.stderr
     wrong = fcer(here, *REHEARSE, "--data", agency / "fires", "--lose-channel", "colour")
     assert wrong.returncode == 2 and "there is no channel 'colour'" in wrong.stderr
+
+
+def test_zones_are_adapted_to_verified_days_each_once(agency: Path, here: Path):
+    """Zones that hold nothing: what burnt was missed, so that they grow."""
+    student = shutil.copytree(agency / "student", here / "student")
+    narrow = calibration_of("key", level=0.999)
+    save_calibration(student, narrow)
+    write_maps(agency, here / "maps", narrow)
+    call = ("calibrate", "--online", "--model", student, "--maps", here / "maps", "--against", agency / "fires")
+    done = fcer(here, *call)
+    assert done.returncode == 0, done.stderr
+    adapted = load_calibration(student, "key")
+    assert adapted is not None and adapted.adapted is not None
+    (rule,) = adapted.rules
+    record = pd.Series([path.parent.name for path in (here / "maps").rglob("*.tif")])
+    assert rule.level < 0.999 and adapted.adapted.days == record.nunique()
+    assert "level 0.999 before" in done.stdout and "Over many days, on average about 20 %" in done.stdout
+    (run,) = [run for run in runs_named(here, "calibrate") if run.data.tags.get("fcer.adapted") == "online"]
+    history = client_of(here).get_metric_history(run.info.run_id, "adapt/level_0.2")
+    assert len(history) == adapted.adapted.days and history[-1].value == pytest.approx(rule.level)
+    again = fcer(here, *call)
+    assert again.returncode == 2 and "no verified day with fire that is new to it" in again.stderr
+    without = fcer(here, "calibrate", "--online", "--model", student)
+    assert without.returncode == 2 and "give --maps and --against" in without.stderr

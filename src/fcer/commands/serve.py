@@ -1,5 +1,6 @@
 """`fcer serve`: the champion answers over HTTP until it is stopped, and the next champion takes over by itself."""
 
+import contextlib
 import os
 import socket
 
@@ -27,10 +28,9 @@ def run(resolved: Resolved) -> None:
         print(f"serving {champion.uri} on {address}; {guarded}", flush=True)
         champion.follow()
         settings = uvicorn.Config(ServedApp(champion, token), log_level="warning", lifespan="off", server_header=False)
-        try:
+        with contextlib.suppress(KeyboardInterrupt):  # being stopped is how it ends
             uvicorn.Server(settings).run(sockets=[listener])
-        finally:
-            champion.stop()
+        champion.stop()
 
 
 def _listening(host: str, port: int) -> socket.socket:

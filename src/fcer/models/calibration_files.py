@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from fcer.models.expectations import Expectations
 from fcer.runtime.files import atomic_path
 
 __all__ = [
+    "Adaptation",
     "Calibration",
     "calibration_file",
     "calibration_id",
@@ -24,6 +26,20 @@ __all__ = [
 
 _MAX_BYTES = 16 << 20
 """Thousands of knots fit many times over."""
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """Which verified days zones were adapted to."""
+
+    first: str
+    last: str
+    days: int
+    fires: int
+
+    def __post_init__(self) -> None:
+        if date.fromisoformat(self.first) > date.fromisoformat(self.last) or not self.days >= 1 or not self.fires >= 1:
+            raise ValueError(f"zones are not adapted from {self.first} to {self.last}")
 
 
 @dataclass(frozen=True)
@@ -46,8 +62,8 @@ class Calibration:
     code_version: str
     expected: Expectations | None = None
     """What forecasts are held to once the day is seen; none: an older version did not ask."""
-    adapted: str = ""
-    """Where zones were adapted to verified days: up to which, in words."""
+    adapted: "Adaptation | None" = None
+    """To which verified days zones were adapted; none: they are as calibration fires made them."""
 
     def __post_init__(self) -> None:
         if self.zone_prior.kind not in ("none", "prior"):
@@ -77,7 +93,7 @@ def calibration_text(calibration: Calibration) -> str:
         "chose_epoch": calibration.chose_epoch,
         "code_version": calibration.code_version,
         **({"expected": calibration.expected.to_dict()} if calibration.expected else {}),
-        **({"adapted": calibration.adapted} if calibration.adapted else {}),
+        **({"adapted": asdict(calibration.adapted)} if calibration.adapted else {}),
     }
     return json.dumps({"calibration": content, "sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
 
@@ -124,7 +140,7 @@ def load_calibration(folder: Path, student: str) -> Calibration | None:
 
 def _parse(content: Mapping[str, Any]) -> Calibration:
     values = dict(content)
-    texts = (values["student"], values["code_version"], values.get("adapted", ""), *values["fires"])
+    texts = (values["student"], values["code_version"], *values["fires"])
     radius = values["radius_px"]
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["chose_epoch"], bool):
         raise TypeError("a name is not text, or chose_epoch neither true nor false")
@@ -134,6 +150,8 @@ def _parse(content: Mapping[str, Any]) -> Calibration:
     values["zone_prior"] = Recalibration.from_dict(values["zone_prior"])
     if "expected" in values:
         values["expected"] = Expectations.from_dict(values["expected"])
+    if "adapted" in values:
+        values["adapted"] = Adaptation(**values["adapted"])
     values["rules"] = tuple(ZoneRule.from_dict(rule) for rule in values["rules"])
     return Calibration(**{**values, "fires": tuple(values["fires"])})
 
