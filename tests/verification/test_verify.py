@@ -1,5 +1,6 @@
 """Maps met with the truth: scored once, on the right day and grid, and a sentence for whatever cannot be."""
 
+import tempfile
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from detection_cases import FIRST, burning, written
 from fcer.core.calibration import base_losses, nll_loss
@@ -19,7 +22,7 @@ from fcer.data.fire import Place
 from fcer.data.hdf5 import open_hdf5, write_hdf5
 from fcer.errors import ConfigError, DataError
 from fcer.verification.forecast import find_maps, read_forecast
-from fcer.verification.record import read_record, write_record
+from fcer.verification.record import read_record, with_rows, write_record
 from fcer.verification.truth import FireTruth, open_truth
 from fcer.verification.verify import Verified, verify_maps
 from forecast_cases import place_at, write_forecast
@@ -228,3 +231,14 @@ def test_a_grid_that_detections_cannot_be_painted_on(detected: tuple[Path, Path]
 def test_detections_and_a_folder_together_are_refused(detected: tuple[Path, Path]):
     with pytest.raises(ConfigError, match="files of detections"):
         open_truth([detected[0], detected[1].parent], DetectionSettings())
+
+
+@settings(max_examples=25)
+@given(st.lists(st.floats(allow_infinity=False), min_size=1, max_size=5), st.text(max_size=8))
+def test_a_record_is_read_back_to_the_last_bit(values: list[float], name: str):
+    rows = [{"key": str(k), "date": "2021-07-05", "fire": name, "ap": value} for k, value in enumerate(values)]
+    record = with_rows(NOTHING, rows)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "record.csv"
+        write_record(path, record)
+        pd.testing.assert_frame_equal(read_record(path), record, check_exact=True)

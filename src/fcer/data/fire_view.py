@@ -28,7 +28,7 @@ class FireAsOf(Fire):
         """As the whole fire, as far as its days are known."""
         known = range(*days.indices(self.days))
         window = self.whole.read(slice(known.start, known.stop), channels, rows, columns)
-        if self.lost in channels and self.lost_since is not None and self.dates is not None:
+        if self.lost is not None and self.lost in channels and self.lost_since is not None and self.dates is not None:
             gone = [k for k, day in enumerate(known) if self.dates[day] >= self.lost_since]
             window[gone, list(channels).index(self.lost)] = np.nan
         return window

@@ -60,8 +60,9 @@ def decide(challenger: Standing, champion: Standing | None, best: Standing | Non
         return Decision(ALREADY, f"version {challenger.version} is champion already")
     if challenger.alarm:
         stays = f"version {champion.version} stays champion" if champion else "there is still no champion"
-        why = f"verified forecasts raised an alarm ({challenger.alarm})"
-        return Decision(KEPT, f"{stays}: version {challenger.version}'s {why}; distil a better student, {_BY_HAND}")
+        alarm = f"verified forecasts raised an alarm ({challenger.alarm})"
+        reason = f"{stays}: version {challenger.version}'s {alarm}; distil a better student, {_BY_HAND}"
+        return Decision(KEPT, reason)
     if champion is None:
         return Decision(PROMOTED, f"version {challenger.version} is champion now: there was none")
     if problem := _incomparable(challenger, champion):

@@ -78,9 +78,9 @@ class _Test:
 
 def judge(record: pd.DataFrame) -> list[Season]:
     """Each student's seasons, in the order of student and year. Inputs are judged before their day is seen."""
-    years = record["date"].str[:4].astype(int)
+    years = record["date"].str[:4]
     return [
-        _season(rows.sort_values(["date", "fire", "key"]), str(student), int(year))
+        _season(rows.sort_values(["date", "fire", "key"]), str(student), int(str(year)))
         for (student, year), rows in record.groupby(["student", years], sort=True)
     ]
 

@@ -27,8 +27,8 @@ class Day(NamedTuple):
 def days_of(record: pd.DataFrame, season: Season) -> list[Day]:
     """The days of a season on which forecasts were verified."""
     own = record[(record["student"] == season.student) & record["date"].str.startswith(f"{season.year}-")]
-    evidence = season.evidence.set_index("date")
-    named = [name for name in own if name in SCORES or name.startswith(("miss_", "zone_km2_"))]
+    evidence = {row["date"]: row for row in season.evidence.to_dict("records")}
+    named = [name for name in map(str, own) if name in SCORES or name.startswith(("miss_", "zone_km2_"))]
     found = []
     for text, rows in own.groupby("date", sort=True):
         seen = rows[rows["status"] == SEEN]
@@ -36,7 +36,7 @@ def days_of(record: pd.DataFrame, season: Season) -> list[Day]:
             continue
         means = {f"verify/{name}": float(seen[name].mean()) for name in named if seen[name].notna().any()}
         counts = {f"verify/{status}": float(n) for status, n in rows["status"].value_counts().items()}
-        marks = {f"alarm/{kind}": float(evidence.loc[text, kind]) for kind in KINDS if kind not in season.untested}
+        marks = {f"alarm/{kind}": float(evidence[text][kind]) for kind in KINDS if kind not in season.untested}
         metrics = {**means, **counts, **marks}
         mark = hashlib.sha256(rows.to_csv(index=False).encode()).hexdigest()[:16]
         found.append(Day(date.fromisoformat(str(text)), metrics, rows, mark))

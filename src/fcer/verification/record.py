@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fcer.errors import DataError
@@ -78,15 +79,17 @@ def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, A
         # Errors at another threshold are other errors
         alike = forecast.threshold == expected.threshold
         row["auroc_low"] = expected.low.get("auroc", math.nan) if alike else math.nan
-    for miss in forecast.misses if maps.zone is not None else ():
-        zone = maps.zone >= miss - 1e-6
+    if maps.zone is None:
+        return row
+    for miss in forecast.misses:
+        zone = np.asarray(maps.zone >= miss - 1e-6)
         row |= {f"miss_{miss:g}": zone_miss(burnt, zone), f"zone_km2_{miss:g}": float(zone.sum()) * km2}
     return row
 
 
 def with_rows(record: pd.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """The record with more rows: a forecast that was verified stays as it is, one that was not is told anew."""
-    known = {str(row["key"]): dict(row) for row in record.to_dict("records")}
+    known: dict[str, dict[Any, Any]] = {str(row["key"]): dict(row) for row in record.to_dict("records")}
     for row in rows:
         if known.get(row["key"], {}).get("status") != SEEN:
             known[row["key"]] = dict(row)
@@ -98,15 +101,15 @@ def read_record(path: Path) -> pd.DataFrame:
     if not path.exists():
         return _ordered(pd.DataFrame())
     try:
-        record = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str), keep_default_na=False, na_values=[""])
+        record = pd.read_csv(path, dtype=str, keep_default_na=False)
         if not set(TEXTS) <= set(record):
             raise ValueError("a column is lacking")
         for name in TEXTS:
-            record[name] = [unguarded(text) for text in record[name].fillna("")]
+            record[name] = [unguarded(text) for text in record[name]]
         for text in record["date"]:
             date.fromisoformat(text)
-        for name in set(record) - set(TEXTS):
-            record[name] = record[name].astype(float)
+        for column in set(record) - set(TEXTS):
+            record[column] = [float(text or "nan") for text in record[column]]  # to the last bit
     except (ValueError, TypeError, OSError) as error:
         raise DataError(f"{path}: is no record of forecasts ({error}); move it away, and verify again") from None
     return _ordered(record)
@@ -123,9 +126,9 @@ def write_record(path: Path, record: pd.DataFrame) -> None:
 
 def _ordered(record: pd.DataFrame) -> pd.DataFrame:
     """Columns and rows in one order, whatever came first: the same forecasts give the same file."""
-    zones = sorted((name for name in record if name.startswith(("miss_", "zone_km2_"))), key=_by_miss)
+    zones = sorted((name for name in map(str, record) if name.startswith(("miss_", "zone_km2_"))), key=_by_miss)
     record = record.reindex(columns=[*TEXTS, *_NUMBERS, *zones])
-    kinds = {**dict.fromkeys(TEXTS, object), **dict.fromkeys([*_NUMBERS, *zones], float)}
+    kinds: dict[str, Any] = {**dict.fromkeys(TEXTS, object), **dict.fromkeys([*_NUMBERS, *zones], float)}
     record = record.astype(kinds).fillna(dict.fromkeys(TEXTS, ""))
     return record.sort_values(["model", "student", "date", "fire", "key"], ignore_index=True)
 

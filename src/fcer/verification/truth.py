@@ -203,8 +203,8 @@ def _of_day(fire: Fire, day: int, rows: slice, columns: slice) -> Truth:
     """What burnt; missing where all that the fire's file tells on its day before is not there, and no fire either."""
     images = fire.read(slice(max(0, day - 1), day + 1), range(len(CHANNELS)), rows, columns)
     burnt = images[-1, ACTIVE_FIRE] > 0
-    known = ~np.isnan(np.delete(images, ACTIVE_FIRE, axis=1)).all(axis=(2, 3))
+    known = (~np.isnan(np.delete(images, ACTIVE_FIRE, axis=1))).any(axis=(1, 2, 3)).tolist()
     assert fire.dates is not None
-    if not burnt.any() and len(known) == 2 and known[0].any() and not known[1].any():
+    if not burnt.any() and known == [True, False]:
         return Truth(MISSING, None, f"{fire.path} holds nothing of {fire.dates[day]}")
     return Truth(SEEN, burnt, "")
