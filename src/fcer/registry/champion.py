@@ -12,10 +12,11 @@ from mlflow.exceptions import MlflowException
 from fcer import __version__
 from fcer.deploy.answers import Answers
 from fcer.errors import FcerError
+from fcer.models.calibration_files import load_calibration
 from fcer.models.student_files import load_student
-from fcer.registry.find_student import FoundStudent, find_student
+from fcer.registry.find_student import CALIBRATION_TAG, find_student
 from fcer.runtime.files import scratch_folder
-from fcer.tracking.server import failed
+from fcer.tracking.server import failed, prepare_client
 
 __all__ = ["Champion"]
 
@@ -25,6 +26,8 @@ class _Now(NamedTuple):
 
     answers: Answers
     identity: dict[str, str]
+    meant: tuple[str, str]
+    """The version, and its calibration, that the address meant."""
     since: float
 
 
@@ -35,6 +38,7 @@ class Champion:
         self.uri = uri
         self._work = work
         self._poll = poll
+        prepare_client()
         self._now = self._load()
         self._error = ""
         self._stop = threading.Event()
@@ -53,7 +57,7 @@ class Champion:
 
     def follow(self) -> None:
         """Look after the alias from here on, in a thread."""
-        if self.uri.startswith("models:/") and "@" in self.uri:
+        if self._moves:
             self._watcher.start()
 
     def stop(self) -> None:
@@ -63,7 +67,7 @@ class Champion:
     def look(self) -> None:
         """Take the student that the address means now, if it is another; where that fails, the old one stays."""
         try:
-            if self._meant() != self._now.identity.get("version"):
+            if self._meant() != self._now.meant:
                 self._now = self._load()
                 print(f"now serving version {self._now.identity['version']} of {self.uri}", flush=True)
             self._error = ""
@@ -77,15 +81,24 @@ class Champion:
         while not self._stop.wait(self._poll):
             self.look()
 
-    def _meant(self) -> str:
+    @property
+    def _moves(self) -> bool:
+        return self.uri.startswith("models:/") and "@" in self.uri
+
+    def _meant(self) -> tuple[str, str]:
         name, _, alias = self.uri.removeprefix("models:/").partition("@")
         try:
-            return str(mlflow.MlflowClient().get_model_version_by_alias(name, alias).version)
+            found = mlflow.MlflowClient().get_model_version_by_alias(name, alias)
         except MlflowException as error:
             raise failed(error) from error
+        return str(found.version), str(found.tags.get(CALIBRATION_TAG, ""))
 
     def _load(self) -> _Now:
         with scratch_folder(self._work, "served") as download:
-            found: FoundStudent = find_student(self.uri, download)
+            # Asked first: what changes in between is found when it is looked next
+            meant = self._meant() if self._moves else ("", "")
+            found = find_student(self.uri, download)
+            loaded = load_student(found.folder)
+            calibration = load_calibration(found.folder, loaded.head.key)
             # All of it is in memory: the files may go
-            return _Now(Answers(load_student(found.folder)), found.identity, time.time())
+            return _Now(Answers(loaded, calibration), found.identity, meant, time.time())

@@ -126,8 +126,14 @@ def _parsed(headers: Mapping[bytes, bytes], body: bytes) -> tuple[np.ndarray[Any
 
 
 def _encoded(maps: Mapping[str, Any]) -> bytes:
-    plain = {name: value if isinstance(value, str) else value.tolist() for name, value in maps.items()}
-    return json.dumps({"predictions": plain}).encode()
+    return json.dumps({"predictions": {name: _plain(value) for name, value in maps.items()}}).encode()
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: null where there is no number."""
+    if not isinstance(value, np.ndarray):
+        return value
+    return np.where(np.isnan(value), None, value.astype(object)).tolist()
 
 
 def _error(sentence: str) -> bytes:

@@ -17,15 +17,17 @@ from fcer.runtime.threads import wait_politely
 wait_politely()  # a server has neighbours; counts only before torch is imported, by the next lines
 
 from fcer.deploy.answers import Answers  # noqa: E402
+from fcer.models.calibration_files import load_calibration  # noqa: E402
 from fcer.models.student_files import load_student  # noqa: E402
 
 
 class _Served:
-    """Raw days in, probability and uncertainty out."""
+    """Raw days in, maps out."""
 
     def load_context(self, context: Any) -> None:
         """Read the student once."""
-        self.answers = Answers(load_student(Path(context.artifacts["student"])))
+        loaded = load_student(Path(context.artifacts["student"]))
+        self.answers = Answers(loaded, load_calibration(loaded.folder, loaded.head.key))
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # noqa: ARG002
         """Maps (samples, rows, columns) by name. MLflow would take types for a signature."""

@@ -13,11 +13,11 @@ import numpy as np
 from fcer.core.arrays import BoolArray
 from fcer.data.catalog import open_fires
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
+from fcer.data.detection_files import is_detections
 from fcer.data.detections.days import date_of, day_number, unseen_days
 from fcer.data.detections.filters import DetectionSettings, Filtered, drop
 from fcer.data.detections.grid import PIXEL_M, Grid, paint
 from fcer.data.detections.read import read_detections
-from fcer.data.detections.suffixes import is_detections
 from fcer.data.fire import Fire
 from fcer.errors import ConfigError, DataError
 from fcer.verification.forecast import Forecast
