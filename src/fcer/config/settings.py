@@ -204,7 +204,21 @@ class Config:
         (0.05, 0.1, 0.2), "shares of tomorrow's fire that zones may miss, a zone for each", check=checks.shares
     )
     maps: tuple[Path, ...] = option((), "folders or files of forecasts that `fcer predict` wrote")
-    against: Path | None = option(None, "what burnt: detections, or a dataset folder that has the days since")
+    against: tuple[Path, ...] = option(
+        (), "what burnt: files of detections, or a dataset folder that has the days since; none: that of --data"
+    )
+    online: bool = option(False, "adapt the zones to verified days (--maps, --against) instead of calibrating anew")
+    swap_model: str | None = option(
+        None,
+        "a student that makes the rehearsal's forecasts from its middle on, under the first one's name",
+        check=checks.address,
+    )
+    lose_channel: str | None = option(
+        None, "an input channel, by name or number, that is lost from the middle of the rehearsal on"
+    )
+    host: str = option("127.0.0.1", "address that the student is served on")
+    port: int = option(8080, "port that the student is served on; 0: any that is free", low=0, high=65535)
+    poll: float = option(5.0, "seconds after which a served student looks whether another is champion", low=0.1)
 
     # Report
     results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
