@@ -13,7 +13,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 from fcer.models.backbones import STRIDE, Backbone
 
-__all__ = ["Prediction", "fast", "padded", "predict", "predict_logits"]
+__all__ = ["Prediction", "fast", "pad_to_stride", "padded", "predict", "predict_logits"]
 
 
 class Prediction(NamedTuple):
@@ -67,8 +67,12 @@ def padded(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
     """
     if backbone.training:
         raise ValueError("predicting needs a backbone in eval mode: call .eval() on it, or use fast(backbone)")
+    return pad_to_stride(x_BTCHW.to(next(backbone.parameters())))
+
+
+def pad_to_stride(x_BTCHW: Tensor) -> Tensor:
+    """Images padded to a multiple of 32 by their edge's pixels."""
     H, W = x_BTCHW.shape[-2:]
-    x_BTCHW = x_BTCHW.to(next(backbone.parameters()))
     if not (H % STRIDE or W % STRIDE):
         return x_BTCHW
     grown = F.pad(x_BTCHW.flatten(0, 1), (0, -W % STRIDE, 0, -H % STRIDE), mode="replicate")

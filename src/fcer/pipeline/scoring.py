@@ -8,7 +8,9 @@ from fcer.config import Config
 from fcer.errors import ConfigError
 from fcer.evaluation import Results, evaluate_files
 from fcer.evaluation.looks import looks
+from fcer.evaluation.sample_table import sample_table
 from fcer.pipeline.run_log import RunLog
+from fcer.runtime.files import atomic_path
 
 __all__ = ["score_maps", "threshold_of"]
 
@@ -20,6 +22,16 @@ def threshold_of(config: Config) -> float:
     if config.checkpoints is not None or config.predictions:
         raise ConfigError("threshold: balanced needs the weight that members were trained with; give a number")
     return config.pos_weight / (1 + config.pos_weight)
+
+
+def _write_samples(files: Sequence[Path], out: Path, log: RunLog) -> None:
+    """samples.csv, where a method comes with samples."""
+    table, path = sample_table(files), out / "samples.csv"
+    path.unlink(missing_ok=True)
+    if len(table):
+        with atomic_path(path) as partial:
+            table.to_csv(partial, index=False)
+        log.file(path, "results")
 
 
 def score_maps(
@@ -69,6 +81,7 @@ def score_maps(
     if synthetic:
         results = replace(results, settings=replace(results.settings, synthetic=True))
     results.write(out)
+    _write_samples(files, out, log)
 
     colours = {method: look.colour for method, look in looks(results.settings.methods).items()}
     log.results(results, out, passes=passes or {}, colours=colours)

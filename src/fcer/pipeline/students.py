@@ -7,6 +7,7 @@ from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import head_file
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
+from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.scoring import threshold_of
 from fcer.pipeline.study_data import Say, StudyData
@@ -21,7 +22,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
     It is logged to `log`; with `nested` to a run of its own below, unless one of it is known already.
     """
     config = data.config
-    teaching = teaching_of(data, ensemble)
+    teaching = teaching_of(data, ensemble, train_families(data, ensemble, [config.teacher], say))
     with ExitStack() as stack:
         settings = {**recorded(config, STEPS["distill"]), "year": ensemble.year}
         run = RunOnDemand(stack, log, f"distill {ensemble.year}", settings)

@@ -13,7 +13,9 @@ from fcer.errors import DataError, FcerWarning
 from fcer.evaluation import Results
 from fcer.models.student_files import load_student
 from fcer.pipeline.calibration import write_zones
+from fcer.pipeline.costs import write_costs
 from fcer.pipeline.ensembles import YearEnsemble, open_ensemble
+from fcer.pipeline.families import train_families
 from fcer.pipeline.members import train_members
 from fcer.pipeline.reporting import is_the_papers, report_results
 from fcer.pipeline.run_log import NO_LOG, RunLog
@@ -117,13 +119,15 @@ class Study:
         planned = []
         for ensemble in ensembles:
             student = load_student(self.student(ensemble.year).folder) if "student" in methods else None
-            planned.append(plan_year(self.setup, ensemble, student, methods, self._out(out), self.log))
+            families = train_families(self.setup, ensemble, methods, self._say)
+            planned.append(plan_year(self.setup, ensemble, student, methods, self._out(out), self.log, families))
         return predict_years(planned, self._say)
 
     def evaluation(self, out: Path | None = None) -> Results:
         """FCER on the predicted maps of every test year; results in `out`, the maps beside them."""
         where, maps = self._out(out), self.maps(out)
         results = score_maps(self.config, maps.files, where, self.log, passes=maps.passes, anchor_px=maps.anchor_px)
+        write_costs(maps.planned, where, self.log)
         self._zones(maps, where)
         return results
 

@@ -1,6 +1,6 @@
 """The predicted maps of test years, by ensemble, student and what they are compared with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,19 +17,8 @@ from fcer.uncertainty import Predictors, pass_counts, write_method_maps
 
 __all__ = ["YearMaps", "YearToPredict", "plan_year", "predict_years"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Raised when the same inputs would give other maps."""
-
-
-@dataclass(frozen=True)
-class YearMaps:
-    """The maps of some test years, on disk."""
-
-    files: list[Path]
-    passes: dict[str, int]
-    """Passes through a backbone that each method takes where it runs alone."""
-    anchor_px: float | None
-    """Mean of the radii at which the years' students were chosen; none without a student."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +36,19 @@ class YearToPredict:
         return str(self.path)
 
 
+@dataclass(frozen=True)
+class YearMaps:
+    """The maps of some test years, on disk."""
+
+    files: list[Path]
+    passes: dict[str, int]
+    """Passes through a backbone that each method takes where it runs alone."""
+    anchor_px: float | None
+    """Mean of the radii at which the years' students were chosen; none without a student."""
+    planned: Sequence[YearToPredict]
+    """What they were made with."""
+
+
 def plan_year(
     data: StudyData,
     ensemble: YearEnsemble,
@@ -54,11 +56,20 @@ def plan_year(
     methods: Sequence[str],
     out: Path,
     log: RunLog,
+    families: Mapping[str, Path] | None = None,
 ) -> YearToPredict:
     """What decides the maps of a year, and where they are to lie."""
     config, year = data.config, ensemble.year
     predictors = Predictors(
-        ensemble.members, ensemble.backbone, student, ensemble.shared, config.passes, config.seed, config.device
+        ensemble.members,
+        ensemble.backbone,
+        student,
+        ensemble.shared,
+        config.passes,
+        config.seed,
+        config.device,
+        config.member_dropout,
+        families or {},
     )
     dataset = data.open([year], whole=config.test_image == "full")
     fingerprint = dataset.fingerprint([year])
@@ -84,7 +95,7 @@ def predict_years(planned: Sequence[YearToPredict], say: Say) -> YearMaps:
     students = [one.predictors.student for one in planned]
     anchors = [student.head.anchor_px for student in students if student]
     passes = {name: count for one in planned for name, count in pass_counts(one.predictors, one.methods).items()}
-    return YearMaps([one.path for one in planned], passes, sum(anchors) / len(anchors) if anchors else None)
+    return YearMaps([one.path for one in planned], passes, sum(anchors) / len(anchors) if anchors else None, planned)
 
 
 def _predict(planned: YearToPredict) -> None:
@@ -110,5 +121,6 @@ def _step(data: StudyData, fingerprint: str, predictors: Predictors, methods: Se
         "methods": list(methods),
         "passes": config.passes,
         "seed": config.seed,
+        "families": sorted(path.name for path in predictors.families.values()),
     }
     return Step(_SCHEMA, decided_by)

@@ -119,7 +119,9 @@ def mean_asd(split: CachedSplit, threshold: float = FIRE_THRESHOLD) -> float:
     distances = []
     for block in split.blocks():
         shape = (-1, split.side, split.side)
-        predicted = block.passes_BKP.float().mean(1) > threshold
+        # where another method teaches, its uncertainty is in the passes' place
+        own = block.logits_BP.sigmoid() if split.has_one_teacher else block.passes_BKP.float().mean(1)
+        predicted = own > threshold
         fire = block.y_BP.bool()
         distances.append(surface_losses(predicted.reshape(shape).numpy(), fire.reshape(shape).numpy()).asd)
     defined = np.concatenate(distances)
