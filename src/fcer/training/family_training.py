@@ -51,7 +51,7 @@ def train_family(name: str, teaching: Teaching, settings: MemberSettings, cache:
         facts = {"arch": spec.arch, "channels": spec.channels, "width": spec.width, "members": members}
     else:
         split = cache_features(teaching, cache).training
-        weights = fit_flow(split, settings.seed, resume)
+        weights = fit_flow(split, settings.seed, resume, epochs=settings.epochs)
         facts = {"conditions": split.features + CONDITIONS, "width": MapFlow(1).width}
     seconds = round(time.perf_counter() - started, 1)
     save_family(path, weights, {key: str(value) for key, value in {**facts, "seconds": seconds}.items()})

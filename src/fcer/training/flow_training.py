@@ -21,11 +21,11 @@ __all__ = ["CONDITIONS", "fit_flow"]
 CONDITIONS = 2
 """Channels of the condition besides the decoder's features: logit and today's fire."""
 
-_EPOCHS, _LR, _BATCH, _SIDE = 30, 2e-3, 8, 64
+_LR, _BATCH, _SIDE = 2e-3, 8, 64
 """Crops of this side teach as well as whole images and cost less."""
 
 
-def fit_flow(split: CachedSplit, seed: int, resume: tuple[Path, str], *, epochs: int = _EPOCHS) -> dict[str, Tensor]:
+def fit_flow(split: CachedSplit, seed: int, resume: tuple[Path, str], *, epochs: int) -> dict[str, Tensor]:
     """The weights after the last epoch."""
     side = min(_SIDE, split.side)
     with torch.random.fork_rng(devices=[]):

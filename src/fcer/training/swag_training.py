@@ -26,8 +26,8 @@ from fcer.uncertainty.swag import BUFFER, spread_of
 
 __all__ = ["fit_swag"]
 
-EPOCHS = 10
-"""As many points as there are; all of their deviations are kept."""
+_EPOCHS = 10
+"""At most, and no more than a member's; all of their deviations are kept."""
 
 _SHARE = 0.1
 """Of the rate that the member's training began with."""
@@ -64,7 +64,7 @@ def fit_swag(teaching: Teaching, settings: MemberSettings, resume: tuple[Path, s
     optimizer = adamw(backbone, settings)
     for group in optimizer.param_groups:
         group["lr"] = settings.lr * _SHARE
-    wanderer = _Wanderer(backbone, optimizer)
+    wanderer, epochs = _Wanderer(backbone, optimizer), max(2, min(_EPOCHS, settings.epochs))
 
     def step(records: list[EpochRecord]) -> EpochRecord:
         started, epoch = time.perf_counter(), len(records) + 1
@@ -89,7 +89,7 @@ def fit_swag(teaching: Teaching, settings: MemberSettings, resume: tuple[Path, s
         )
 
     with torch.random.fork_rng():
-        run_epochs(wanderer, step, epochs=EPOCHS, patience=EPOCHS, resume=resume)
+        run_epochs(wanderer, step, epochs=epochs, patience=epochs, resume=resume)
     spread = spread_of([point[""] for point in wanderer.points])
     buffers = {
         BUFFER + name: torch.stack([point[name].float() for point in wanderer.points]).mean(0).to(value.dtype)
