@@ -25,7 +25,7 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"model: {found.identity['uri']} could not be calibrated; see the line above")
         log.file(calibration_file(found.folder), "calibration")
         log.tags({"fcer.student": calibration.student})
-        print(store_calibration(found, calibration, log.id))
+        print(store_calibration(found, calibration, log.id, config.work))
         for rule in calibration.rules_of("threshold"):
             print(guarantee(rule, calibration.chose_epoch))
     print("next: fcer predict with the same --model")

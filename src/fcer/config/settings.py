@@ -206,10 +206,19 @@ class Config:
     )
     input: Path | None = option(
         None,
-        "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
+        "a fire as an HDF5 file or as a folder of DATE.tif, a folder of such fires, or VIIRS detections as NASA FIRMS "
+        "offers them (CSV, JSON; gzip or zip): every fire that burnt on their last full day; none: synthetic fires",
     )
     png: bool = option(False, "write a quick-look with a scale bar beside each map")
     geojson: bool = option(False, "write perimeter, zones and contours beside each map")
+    gis: bool = option(
+        False,
+        "write what QGIS and an agency's tools open: GeoPackage, KML, QML styles, a fire mask, a STAC item, and one "
+        "mosaic (VRT) of several fires",
+    )
+    assets: Path | None = option(
+        None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
+    )
     run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
     )
@@ -283,6 +292,7 @@ DEMO: Mapping[str, Any] = {
     "member_lr": 0.005,
     "member_batch_size": 4,
     "pos_weight": 10.0,
+    "head_lr": 0.01,
 }
 """Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
 configuration is this one."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.anchor_words import within_anchor
+from fcer.evaluation.climatology import climatology, mean_climatology
 from fcer.evaluation.verdict import verdict
+from fcer.evaluation.zone_verdict import preferred, zones_verdict
 
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results, Settings
@@ -36,24 +38,42 @@ _COLUMNS = (
 def summarize(results: Results) -> str:
     """The paper's table of years and their mean, then one line for each pooled test."""
     settings = results.settings
-    kilometres = settings.anchor_px * PIXEL_METRES / 1000
-    where = f"within {settings.anchor_px:.3g} px ({kilometres:.2f} km) of fire, {settings.anchor_from}"
+    where = f"{within_anchor(settings)}, {settings.anchor_from}"
     rows = [["year", "method", *(name for _, name, _, _ in _COLUMNS), "missed"]]
-    rows += [_year_row(row) for _, row in _joined(results.segmentation, results.anchor, ["year", "method"])]
+    base = climatology(results)
+    by_year = pd.concat([results.segmentation.merge(results.anchor, on=["year", "method"]), base])
+    rows += [_year_row(row) for _, row in by_year.sort_values("year", kind="stable").iterrows()]
     if len(settings.years) > 1:
-        means = _joined(results.over_years("segmentation"), results.over_years("anchor"), ["method"])
-        rows += [line for _, row in means for line in _mean_rows(row)]
+        means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
+        means = pd.concat([means, mean_climatology(base)])
+        rows += [line for _, row in means.iterrows() for line in _mean_rows(row)]
+    zones = [] if results.zones is None else [zones_verdict(results.zones)]
     head = [
         *(["SYNTHETIC fires: these numbers say nothing of real ones"] if settings.synthetic else []),
+        *zones,
         *verdict(results),
         f"FCER {where}; errors of {settings.reference} at the threshold {settings.threshold:g}",
         "common: ASD where every method has a boundary; skill: against the base rate; "
-        "within: AUROC within the predicted class; random: AUPRC of a random ranking",
+        "within: AUROC within the predicted class; random: AUPRC of a random ranking; climatology: the base rate "
+        "everywhere",
         *_engine_lines(settings),
     ]
     tests = _test_lines(results.tests[results.tests["scope"] == "pooled"])
     wrapped = [line for text in head for line in textwrap.wrap(text, _WIDTH, subsequent_indent="  ")]
-    return "\n".join([*wrapped, "", *_align(rows), "", *tests])
+    areas = ["", *_align(_zone_rows(results.zones))] if results.zones is not None else []
+    return "\n".join([*wrapped, "", *_align(rows), *areas, "", *tests])
+
+
+def _zone_rows(zones: pd.DataFrame) -> list[list[str]]:
+    """Promised and realised miss and area of each method's zones, as means over years; the same zones once."""
+    rows = [["zones", "method", "promised", "missed", "area km²", "x burnt", "2n fires"]]
+    means = preferred(zones).groupby(["family", "method", "nominal_miss"], sort=False)
+    columns = means[["realised_miss", "area_km2", "times_burnt", "area_2n_km2"]].mean().dropna(subset="area_km2")
+    alike = columns.reset_index(level="method", drop=True).set_index("area_km2", append=True).index.duplicated()
+    columns = columns[~alike]
+    for family, method, miss, missed, area, times, later in columns.reset_index().itertuples(index=False):
+        rows.append([family, method, f"{miss:g}", f"{missed:.3f}", f"{area:.1f}", f"{times:.1f}", f"{later:.1f}"])
+    return rows
 
 
 def _engine_lines(settings: Settings) -> list[str]:
@@ -77,10 +97,6 @@ def _rounded_up(bound: float) -> str:
     if float(text) >= bound:
         return text
     return f"{bound + 10 ** (math.floor(math.log10(bound)) - 1) / 2:.1e}"
-
-
-def _joined(segmentation: pd.DataFrame, anchor: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.Series]]:
-    return list(segmentation.merge(anchor, on=keys).iterrows())
 
 
 def _year_row(row: pd.Series) -> list[str]:
@@ -113,10 +129,16 @@ def _test_lines(pooled: pd.DataFrame) -> list[str]:
 
 def _test_line(row: pd.Series) -> str:
     return (
-        f"{row['a']} > {row['b']}, {row['metric'].upper().replace('_', ' ')} per {row['unit']}: n {row['n']}, "
+        f"{row['a']} > {row['b']}, {_metric(row['metric'])} per {row['unit']}: n {row['n']}, "
         f"r {row['rank_biserial']:+.2f}, p {row['p']:.3g} (Holm {row['p_holm']:.3g}), "
         f"median difference {row['median_delta']:+.3f}"
     )
+
+
+def _metric(name: str) -> str:
+    """What was compared: of zones, the area that is saved."""
+    zone, _, family = name.partition("/")
+    return f"km² saved by its {family} zone" if zone == "zone_area" else name.upper().replace("_", " ")
 
 
 def _align(rows: list[list[str]]) -> list[str]:

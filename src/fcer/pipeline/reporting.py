@@ -1,5 +1,6 @@
 """The report on evaluations that lie in folders, written and logged; no torch is needed for it."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.report import join, write_report
-from fcer.report.zones import read_zones
 
 __all__ = ["is_the_papers", "report_results"]
 
@@ -35,18 +35,25 @@ def report_results(
         raise ConfigError(
             f"ablation: two folders are called {max(names, key=names.count)}; give each a name of its own"
         )
+    results = join(folders)
     written = write_report(
-        join(folders),
+        results,
         out,
         maps=[path for folder in folders for path in _maps(folder)],
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
-        zones=read_zones(folders),
+        zones=results.zones,
         paper=paper,
-        provenance={"MLflow run": log.id, **provenance},
+        provenance={"MLflow run": log.id, **provenance, "fingerprint of results": _fingerprint(folders)},
     )
     for path in written:
         log.file(path, "report" if path.parent == out else f"report/{path.parent.name}")
     return written
+
+
+def _fingerprint(folders: Sequence[Path]) -> str:
+    """Of the evaluations that are reported: of what their last file says, checksums of all the others included."""
+    content = b"".join((folder / "evaluation.json").read_bytes() for folder in folders)
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def is_the_papers(config: Config) -> bool:

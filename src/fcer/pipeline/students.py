@@ -4,16 +4,16 @@ from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
 from fcer.models.calibration_files import calibration_file
-from fcer.models.student_files import head_file
+from fcer.models.student_files import fire_scores_file, head_file
+from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog, RunOnDemand
-from fcer.pipeline.scoring import threshold_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
 
-__all__ = ["distil_student", "epoch_rows"]
+__all__ = ["distil_student", "epoch_rows", "teachers_in_sample"]
 
 
 def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Say, *, nested: bool) -> Distilled:
@@ -35,7 +35,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             cache=data.work.features,
             students=data.work.students,
             joint=None if config.freeze else MemberSettings.of(config),
-            threshold=threshold_of(config),
+            threshold=settle_threshold(config.threshold, ensemble.backbone.pos_weight),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
         calibrate_student(data, distilled.folder, config.miss, say)
@@ -57,13 +57,30 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
         log.curves(row for record in distilled.records for row in epoch_rows(record))
     log.metrics({f"best/{name}": value for name, value in info.scores.items()})
     log.metrics({"best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    if seen := teachers_in_sample(ensemble):
+        log.tags({"fcer.validation_in_sample": seen})
     years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
     log.tags({"fcer.student": info.key, **years})
     log.file(head_file(distilled.folder), "student")
     log.file(distilled.folder / "history.json", "student")
+    log.file(fire_scores_file(distilled.folder), "student")
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
     log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+
+
+def teachers_in_sample(ensemble: YearEnsemble) -> str:
+    """Which of what is validated is partly in-sample, in words: teachers may have learnt from the validation years."""
+    years = set(ensemble.backbone.fold.validation)
+    seen = sum(bool(years & set(member.fold.train)) for member in ensemble.members)
+    if not seen:
+        return ""
+    listed = ", ".join(map(str, sorted(years)))
+    return (
+        f"{seen} of {len(ensemble.members)} teachers were trained on {listed}, where the student is validated: "
+        "val/loss, the fidelity to the teacher and an anchor auto are partly in-sample; val/auroc, which is of the "
+        "backbone's errors, is not"
+    )
 
 
 def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
@@ -74,4 +91,6 @@ def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
         "val/loss": record.val_loss,
         "val/auroc": record.score,
     }
+    if record.val_ap is not None:
+        values["val/ap"] = record.val_ap
     return [(name, value, record.epoch) for name, value in values.items()]

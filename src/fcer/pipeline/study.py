@@ -11,8 +11,9 @@ from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.errors import DataError, FcerWarning
 from fcer.evaluation import Results
+from fcer.evaluation.guarantees import Guarantees
 from fcer.models.student_files import load_student
-from fcer.pipeline.calibration import write_zones
+from fcer.pipeline.calibration import student_guarantees
 from fcer.pipeline.costs import write_costs
 from fcer.pipeline.ensembles import YearEnsemble, open_ensemble
 from fcer.pipeline.families import train_families
@@ -126,9 +127,18 @@ class Study:
     def evaluation(self, out: Path | None = None) -> Results:
         """FCER on the predicted maps of every test year; results in `out`, the maps beside them."""
         where, maps = self._out(out), self.maps(out)
-        results = score_maps(self.config, maps.files, where, self.log, passes=maps.passes, anchor_px=maps.anchor_px)
+        results = score_maps(
+            self.config,
+            maps.files,
+            where,
+            self.log,
+            passes=maps.passes,
+            anchors=maps.anchors,
+            threshold=maps.threshold,
+            synthetic=self.setup.is_synthetic,
+            of_students=lambda results: self._guarantees(maps, results),
+        )
         write_costs(maps.planned, where, self.log)
-        self._zones(maps, where)
         return results
 
     def report(self, out: Path | None = None, *, provenance: dict[str, str] | None = None) -> Path:
@@ -136,23 +146,23 @@ class Study:
         folder = self._out(out)
         if not (folder / "evaluation.json").exists():
             self.evaluation(folder)
-        data = {"data": "synthetic fires" if self.setup.is_synthetic else str(self.setup.root)}
+        years = self.setup.test_years
+        data = {
+            "data": "synthetic fires" if self.setup.is_synthetic else str(self.setup.root),
+            "fingerprint of data": self.setup.open(years, whole=self.config.test_image == "full").fingerprint(years),
+        }
         where = folder / "report"
         paper = is_the_papers(self.config)
         return report_results(
             self.config, [folder], where, self.log, paper=paper, provenance={**data, **(provenance or {})}
         )[-1]
 
-    def _zones(self, maps: YearMaps, out: Path) -> None:
-        """Guaranteed zones on the test years, where there are students that hold a calibration."""
+    def _guarantees(self, maps: YearMaps, results: Results) -> Guarantees | None:
+        """What students that hold a calibration promise, held to the test years."""
         if "student" not in maps.passes:
-            return
-        years = self.setup.test_years
-        students = [self.student(year).folder for year in years]
-        table = write_zones(self.setup, students, maps.files, out)
-        if not table.empty:
-            self.log.file(out / "zones.csv", "results")
-            self.log.file(out / "zones_by_fire.csv", "results")
+            return None
+        students = [self.student(year).folder for year in self.setup.test_years]
+        return student_guarantees(self.setup, students, maps.files, results)
 
     def _out(self, out: Path | None) -> Path:
         return out or self.config.out or self.setup.work.study

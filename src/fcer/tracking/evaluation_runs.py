@@ -11,13 +11,17 @@ from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
+from fcer.tracking.guarantee_curves import guarantee_curves
 from fcer.tracking.runs import TrackedRun
 
 __all__ = ["log_results"]
 
-_SWEPT = ("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "brier_skill", "nll_skill")
+_SWEPT = (
+    *("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "false_alarm_share"),
+    *("brier_skill", "nll_skill"),
+)
 _RUN_COLOUR = "mlflow.runColor"
-_TABLES = ("sweep", "segmentation", "per_image", "tests")
+_TABLES = ("sweep", "segmentation", "per_image", "tests", "zones", "calibration")
 _MOST_ROWS = 20_000
 """Longer tables are not shown in the UI; their files have all of them."""
 _Row = tuple[str, float, int]
@@ -43,7 +47,9 @@ def log_results(
     for a, b in results.tests[["a", "b"]].head(1).to_numpy().tolist():
         tracked.tags({"fcer.test": f"{a} > {b}"})
     tracked.params({"anchor_px": results.settings.anchor_px})
-    _log_tables(tracked, {name: getattr(results, name) for name in _TABLES})
+    shown = {name: getattr(results, name) for name in _TABLES}
+    _log_tables(tracked, {name: table for name, table in shown.items() if table is not None})
+    tracked.curves(guarantee_curves(results, results.settings.reference))
     several = len(results.settings.years) > 1
     tables = [(name, getattr(results, name)) for name in ("sweep", "anchor", "segmentation")]
     for method in results.settings.methods:
@@ -51,10 +57,14 @@ def log_results(
         look = {_RUN_COLOUR: colours[method]} if colours and method in colours else {}
         for year in results.settings.years:
             one = {name: table[(table["year"] == year) & (table["method"] == method)] for name, table in tables}
-            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look)
+            promised = guarantee_curves(results, method, year)
+            own = {"anchor_px": results.settings.anchor_of(year)} if results.settings.anchors else {}
+            named = {"method": method, "year": year, **own, **cost}
+            _log_method(tracked, f"{method} {year}", named, one, look, promised)
         if several:
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
-            _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look)
+            promised = guarantee_curves(results, method)
+            _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look, promised)
 
 
 def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -75,10 +85,11 @@ def _log_method(
     settings: dict[str, Any],
     tables: Mapping[str, pd.DataFrame],
     look: Mapping[str, str],
+    promised: Iterable[_Row],
 ) -> None:
     with tracked.child(name, settings) as run:
         run.tags({"fcer.command": "evaluate", "fcer.method": settings["method"], **look})
-        run.curves([*_curves(tables["sweep"]), *_scalars(tables)])
+        run.curves([*_curves(tables["sweep"]), *_scalars(tables), *promised])
 
 
 def _curves(sweep: pd.DataFrame) -> Iterator[_Row]:

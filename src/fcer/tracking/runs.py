@@ -14,6 +14,7 @@ from mlflow.utils.validation import MAX_TAG_VAL_LENGTH
 
 import fcer
 from fcer.errors import FcerError
+from fcer.pipeline.run_log import RunLog
 from fcer.runtime.secrets import masked
 from fcer.tracking.fetch import has_finished_run, known_values
 from fcer.tracking.journal import Journal
@@ -32,7 +33,7 @@ __all__ = ["TrackedRun", "tracked_run"]
 _code_version = cache(code_version)  # a process runs the code that it was started with
 
 
-class TrackedRun:
+class TrackedRun(RunLog):
     """A run to log to."""
 
     def __init__(self, log: LiveLog, key: str) -> None:

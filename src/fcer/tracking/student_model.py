@@ -20,8 +20,9 @@ from mlflow.types.schema import DataType, ParamSchema, ParamSpec, Schema, Tensor
 from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS
 
 import fcer
+from fcer.models.calibration_files import calibration_file
 from fcer.models.raw_days import needed_channels
-from fcer.models.student_files import LoadedStudent, load_student, read_head_info
+from fcer.models.student_files import LoadedStudent, fire_scores_file, load_student, read_head_info
 from fcer.tracking.model_card import model_card
 
 __all__ = ["BY_FIRE", "CHAMPION", "REGISTERED", "REGISTERED_AS", "find_version", "log_student"]
@@ -32,8 +33,6 @@ REGISTERED_AS = "fcer.registered"
 """The run's tag that says which version its student is: an earlier run may have registered the same."""
 BY_FIRE = "val_by_fire"
 """The version's tag that holds validation scores by fire: {fire: {score: value}} as JSON."""
-BY_FIRE_FILE = "validation.json"
-"""Where in a student's folder they lie."""
 _MODEL_ID = "model_id"
 """The version's tag that names its logged model: MLflow itself does not tell when it is asked for versions."""
 
@@ -112,7 +111,7 @@ def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, me
 
 def _by_fire(folder: Path) -> dict[str, str]:
     """The validation scores of each fire, where the student's folder has them: promotions are decided by pairs."""
-    path = folder / BY_FIRE_FILE
+    path = fire_scores_file(folder)
     return {BY_FIRE: json.dumps(json.loads(path.read_text(encoding="utf-8")))} if path.is_file() else {}
 
 
@@ -130,20 +129,21 @@ def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: L
         artifacts={"student": str(folder)},
         code_paths=[str(Path(fcer.__file__).parent)],
         pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
-        signature=_signature(),
+        signature=_signature(calibration_file(folder).exists()),
         metadata=_metadata(loaded),
     )
     return logged
 
 
-def _signature() -> ModelSignature:
+def _signature(calibrated: bool) -> ModelSignature:
     """Raw days of any number and size in; one map of each kind out.
 
     The number of days is left open, though a student has but one: then the empty `inputs` beside a .npy file are the
     same for every student, and a wrong number is answered with the student's own sentence.
     """
     number = np.dtype(np.float32)
-    maps = Schema([TensorSpec(number, (-1, -1, -1), name) for name in ("probability", "uncertainty")])
+    names = ("probability", "uncertainty", *(("calibrated_probability", "zone") if calibrated else ()))
+    maps = Schema([TensorSpec(number, (-1, -1, -1), name) for name in names])
     npy = ParamSpec("npy", DataType.string, default=None)
     return ModelSignature(Schema([TensorSpec(number, (-1,) * 5)]), maps, ParamSchema([npy]))
 
@@ -154,7 +154,9 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
     return {
         "input": f"raw days (samples, {loaded.student.backbone.days}, channels, rows, columns): all 23 raw channels "
         f"of WildfireSpreadTS, or {channels} alone; standardised inside, NaN where a value is missing",
-        "output": "probability: of fire tomorrow; uncertainty: 0 to 1",
+        "output": "probability: of fire tomorrow; uncertainty: 0 to 1; of a calibrated student also "
+        "calibrated_probability, zone (the expected miss of the smallest zone that holds the pixel, 0 where none does) "
+        "and guarantees, what the zones promise",
         "npy": "instead of inputs (then [[[[[]]]]]): the days as a base64 .npy file; the maps come back as such files",
         "arch": loaded.backbone.arch,
         "train_years": ", ".join(map(str, loaded.backbone.train_years)),

@@ -54,13 +54,13 @@ class MemberErrors(NamedTuple):
     split: CachedSplit
     region: ValidationRegion
     """Within the anchor of fire, where heads are scored."""
-    fire_N: IntArray
+    fire_N: Sequence[Any]
     """Which fire each sample is of."""
     wider: ValidationRegion
     """A little more, where they learn."""
 
     @classmethod
-    def of(cls, split: CachedSplit, fire_N: IntArray, anchor_px: float, threshold: float) -> "MemberErrors":
+    def of(cls, split: CachedSplit, fire_N: Sequence[Any], anchor_px: float, threshold: float) -> "MemberErrors":
         """Of a member's cached validation years."""
         wider = gather_region(split, _WIDER * anchor_px, threshold)
         return cls(split, gather_region(split, anchor_px, threshold), fire_N, wider)
@@ -208,8 +208,7 @@ def fit_error_head(
     crossed.trained.load_state_dict(best)
     region = members[0].region
     uncertainty_P = crossed.unseen()[: len(region.error_P)].sigmoid().numpy()
-    near_fire = RankedPixels(region.error_P, uncertainty_P, region.sample_P)
-    return FittedErrorHead(crossed.kept(), records, best_epoch(records), near_fire)
+    return FittedErrorHead(crossed.kept(), records, best_epoch(records), region.ranked_by(uncertainty_P))
 
 
 def _gather(

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from fcer.core.disagreement import normalized_std
-from fcer.models.backbones import BackboneSpec
+from fcer.models.backbones import MARGIN, BackboneSpec
 from fcer.models.ensemble import standardise
 from fcer.models.inference import pad_to_stride
 from fcer.models.packed import PackedBackbone
@@ -55,5 +55,5 @@ def _members(seen: SeenBatch) -> FloatMaps:
     member, network = seen.predictors.backbone, load_packed(seen.predictors.families["packed"])
     x_BTCHW = standardise(seen.read, seen.samples, member.normalization)
     H, W = x_BTCHW.shape[-2:]
-    logits_BKHW = network(pad_to_stride(x_BTCHW))[..., :H, :W]
+    logits_BKHW = network(pad_to_stride(x_BTCHW, MARGIN))[..., MARGIN : MARGIN + H, MARGIN : MARGIN + W]
     return np.asarray(logits_BKHW.sigmoid().transpose(0, 1))

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.models.backbones import Backbone
@@ -42,6 +43,8 @@ class Predictors:
     seed: int = 0
     device: str = "auto"
     """Where members predict."""
+    threshold: float = FIRE_THRESHOLD
+    """Probability above which fire is predicted."""
     dropout: float = 0.0
     """Of the decoder in training."""
     families: Mapping[str, Path] = field(default_factory=dict)

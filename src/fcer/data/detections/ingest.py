@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.config.bounded import parse_json
 from fcer.data.detections.agreement import Agreement, pooled
 from fcer.data.detections.complexes import join_overlapping
 from fcer.data.detections.events import EARTH_KM, find_events
@@ -23,7 +24,7 @@ from fcer.data.detections.write import IngestedFire, write_fire
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.files import atomic_path
 
-__all__ = ["MANIFEST", "Ingested", "ingest", "sources_of"]
+__all__ = ["MANIFEST", "Ingested", "are_synthetic", "ingest", "sources_of"]
 
 MANIFEST = "detections.json"
 """What the fires of a folder were made of; written first, so that a folder never holds those of two sources."""
@@ -69,10 +70,10 @@ def ingest(files: Sequence[Path], out: Path, settings: DetectionSettings, layers
     events = _events(found, settings, dropped)
     pair = _two_satellites(found.kept)
     fires: dict[Path, IngestedFire] = {}
-    problems, lost = [], 0
+    problems, lost, never = [], 0, are_synthetic(files)
     for members in events:
         try:
-            fire = write_fire(out, found, members, settings, rasters, pair=pair, source=sources["key"])
+            fire = write_fire(out, found, members, settings, rasters, pair=pair, source=sources["key"], synthetic=never)
         except DataError as error:
             problems.append(str(error))
             lost += len(members)
@@ -92,6 +93,11 @@ def ingest(files: Sequence[Path], out: Path, settings: DetectionSettings, layers
     )
 
 
+def are_synthetic(files: Sequence[Path]) -> bool:
+    """Whether fires of these detections never burnt, all or some: a file of such detections says so by its name."""
+    return any("synthetic" in path.name.lower() for path in files)
+
+
 def sources_of(files: Sequence[Path], settings: DetectionSettings, layers: Sequence[str] = ()) -> dict[str, Any]:
     """All that decides the fires, with a `key` that changes with any of it."""
     digests = [[path.name, _digest(path)] for path in files if path.is_file()]
@@ -105,11 +111,19 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _key_of(manifest: Path) -> str | None:
+    """Which detections and settings a folder's fires are of; None where its description is damaged."""
+    try:
+        return str(parse_json(manifest.read_text())["key"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def _claim(out: Path, sources: dict[str, Any]) -> None:
     manifest = out / MANIFEST
     if not manifest.exists() and out.is_dir() and any(p.name.isdigit() for p in out.iterdir()):
         raise ConfigError(f"{out}: holds fires that were not made by `fcer ingest`; choose another --out")
-    if manifest.exists() and json.loads(manifest.read_text()).get("key") != sources["key"]:
+    if manifest.exists() and _key_of(manifest) != sources["key"]:
         raise ConfigError(
             f"{out}: holds the fires of other detections or settings; choose another --out, or remove the folder"
         )
