@@ -9,6 +9,7 @@ from fcer.models.student_files import fire_scores_file, head_file
 from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
+from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
@@ -22,7 +23,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
     It is logged to `log`; with `nested` to a run of its own below, unless one of it is known already.
     """
     config = data.config
-    teaching = teaching_of(data, ensemble)
+    teaching = teaching_of(data, ensemble, train_families(data, ensemble, [config.teacher], say))
     with ExitStack() as stack:
         settings = {**recorded(config, STEPS["distill"]), "year": ensemble.year}
         run = RunOnDemand(stack, log, f"distill {ensemble.year}", settings)
