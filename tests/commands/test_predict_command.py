@@ -149,7 +149,7 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert out.startswith("work/predictions: 4 fires predicted; ")
     written = tmp_path / "work" / "predictions"
     names = sorted(path.stem for path in small_fires.glob("*/*.hdf5"))
-    each = [f"{name}.{suffix}" for name in names for suffix in ("png", "tif")]
+    each = [f"synthetic_{name}.{suffix}" for name in names for suffix in ("png", "tif")]
     assert sorted(path.name for path in written.iterdir()) == sorted([*each, "all_fires.geojson"])
     run, client = latest_run(registry), client_of(registry)
     assert run.info.status == "FINISHED"
@@ -158,7 +158,7 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert run.data.metrics["predict/seconds_per_fire"] > 0
     assert run.data.tags["fcer.from.student"] == registry[1] and run.data.tags["fcer.model.version"] == "1"
     looks = {file.path for file in client.list_artifacts(run.info.run_id, "quicklooks")}
-    assert looks == {f"quicklooks/{name}.png" for name in names}
+    assert looks == {f"quicklooks/synthetic_{name}.png" for name in names}
     table = client.download_artifacts(run.info.run_id, "predictions.csv", str(tmp_path))
     rows = list(csv.DictReader(Path(table).read_text().splitlines()))
     assert [row["fire"] for row in rows] == names

@@ -7,6 +7,7 @@ from fcer.commands.evaluate import tell
 from fcer.commands.tracked import command_run
 from fcer.config import Resolved
 from fcer.pipeline.study import Study
+from fcer.tracking.provenance import said_of_now
 
 __all__ = ["run"]
 
@@ -23,6 +24,6 @@ def run(resolved: Resolved) -> None:
             tell(study.under(evaluation).evaluation(out), out)
         with log.child("report", {}) as report:
             report.link({"evaluation": evaluation.id})
-            page = study.under(report).report(out, provenance={"evaluation run": evaluation.id})
+            page = study.under(report).report(out, provenance={**said_of_now(), "evaluation run": evaluation.id})
         print(f"report: {page} (open it in a browser, it needs no network)")
     print("next: make ui to compare the runs")

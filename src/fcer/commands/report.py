@@ -11,6 +11,7 @@ from fcer.pipeline.reporting import report_results
 from fcer.pipeline.run_log import RunLog
 from fcer.runtime.work import Work
 from fcer.tracking import fetch_results
+from fcer.tracking.provenance import said_of_now
 
 __all__ = ["run"]
 
@@ -29,7 +30,7 @@ def run(resolved: Resolved) -> None:
         folders = _folders(resolved, out, log)
         if config.runs or config.experiment:
             log.link({f"evaluation{k}": folder.parent.name for k, folder in enumerate(folders)})
-        provenance = {"results": ", ".join(map(str, folders))}
+        provenance = {**said_of_now(), "results": ", ".join(map(str, folders))}
         written = report_results(config, folders, out, log, paper=config.paper, provenance=provenance)
     print(f"report: {written[-1]} ({len(written)} files; open it in a browser, it needs no network)")
 

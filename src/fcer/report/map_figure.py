@@ -218,7 +218,7 @@ def _finish(figure: go.Figure, limit: float, *, height: int, bar: float | None) 
             "colorscale": "Blues",
             "cmin": 0,
             "cmax": limit,
-            "colorbar": {**bars[1], "title": {"text": "uncertainty, one scale for all", "side": "bottom"}},
+            "colorbar": {**bars[1], "title": {"text": "uncertainty, one scale", "side": "bottom"}},
         },
     )
     if bar is None:

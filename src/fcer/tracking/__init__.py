@@ -1,6 +1,5 @@
 """Runs in MLflow. Only this package imports mlflow; computing never waits for it or depends on it."""
 
-from fcer.tracking.evaluation_runs import log_results
 from fcer.tracking.fetch import fetch_results, has_finished_run
 from fcer.tracking.links import link_to
 from fcer.tracking.live import count
@@ -15,6 +14,5 @@ __all__ = [
     "has_finished_run",
     "link_to",
     "log_later",
-    "log_results",
     "tracked_run",
 ]
