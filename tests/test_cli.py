@@ -218,14 +218,6 @@ def test_verbose_tells_what_was_set_by_whom_and_how_long_it_took(fcer_main):
     assert out == fcer_main("synthesize", "--out", "again", *TINY)[1].replace("again", "fires")
 
 
-def test_what_a_project_file_leaves_empty_is_not_given(fcer_main, tmp_path: Path):
-    (tmp_path / "mine.yaml").write_text("seed: 5\n")
-    empty = ("--mlproject", "--seed", "", "--data", "", "--years", "", "--geotiff", "")
-    _, out, _ = fcer_main("config", "show", *empty, "--config", tmp_path / "mine.yaml", "--split", "fires")
-    assert "seed: 5" in out and "split: fires" in out
-    assert fcer_main("config", "show", *empty, "--config", "")[1] == fcer_main("config", "show")[1]
-
-
 def completed(script: str, *words: str) -> list[str]:
     """What bash offers for the last word."""
     typed = " ".join(shlex.quote(word) for word in words)

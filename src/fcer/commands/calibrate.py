@@ -17,7 +17,10 @@ __all__ = ["run"]
 def run(resolved: Resolved) -> None:
     """Calibrate on the fires that the student was validated on, and store that with it."""
     config = resolved.config
-    with command_run("calibrate", resolved) as log, scratch_folder(config.work, "student") as download:
+    with (
+        command_run("calibrate", resolved, of=config.model or CHAMPION_URI) as log,
+        scratch_folder(config.work, "student") as download,
+    ):
         found = find_student(config.model or CHAMPION_URI, download)
         calibration_file(found.folder).unlink(missing_ok=True)
         calibration = calibrate_student(StudyData(config), found.folder, config.miss, print)
@@ -25,7 +28,8 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"model: {found.identity['uri']} could not be calibrated; see the line above")
         log.file(calibration_file(found.folder), "calibration")
         log.tags({"fcer.student": calibration.student})
-        print(store_calibration(found, calibration, log.id))
-        for rule in calibration.rules_of("threshold"):
-            print(guarantee(rule, calibration.chose_epoch))
+        said = [store_calibration(found, calibration, log.id)]
+        said += [guarantee(rule, calibration.chose_epoch) for rule in calibration.rules_of("threshold")]
+        print("\n".join(said))
+        log.note("\n".join(f"- {sentence}" for sentence in said))
     print("next: fcer predict with the same --model")

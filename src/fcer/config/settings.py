@@ -171,7 +171,9 @@ class Config:
         "the predicted class",
         choices=("auroc", "auroc_auprc", "auroc_fidelity", "within"),
     )
-    dashboard: bool = option(False, "say how to open optuna-dashboard on the study, and do nothing else")
+    dashboard: bool = option(
+        False, "serve the study by optuna-dashboard where it is installed, else say how; do nothing else"
+    )
 
     # Prediction with a student, and which student is to be used
     model: str | None = option(
@@ -187,7 +189,7 @@ class Config:
     png: bool = option(False, "write a quick-look with a scale bar beside each map")
     geojson: bool = option(False, "write perimeter, zones and contours beside each map")
     run: str | None = option(
-        None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
+        None, "id of the MLflow run whose student is to become champion; none: it asks for the newest one"
     )
 
     # Guarantees, and forecasts held to what burnt
@@ -198,7 +200,9 @@ class Config:
     against: Path | None = option(None, "what burnt: detections, or a dataset folder that has the days since")
 
     # Report
-    results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
+    results: tuple[Path, ...] = option(
+        (), "folders that `fcer evaluate` wrote, to be joined; none: the latest below WORK"
+    )
     runs: tuple[str, ...] = option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
     experiment: str | None = option(None, "MLflow experiment whose latest evaluation of each year is taken")
     paper: bool = option(False, "set the paper's own table beside ours: where the experiment is the paper's")

@@ -49,7 +49,7 @@ class RunLog(Protocol):
         """The student in `folder`, with the metrics that speak for it."""
 
     def note(self, markdown: str) -> None:
-        """What the run did, in Markdown, on top of its page."""
+        """What the run did, in Markdown, on top of its page; beside what was noted before."""
 
     def results(
         self, results: "Results", folder: Path, *, passes: Mapping[str, int], colours: Mapping[str, str]

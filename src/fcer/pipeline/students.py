@@ -55,14 +55,27 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     if not distilled.fitted:  # else its curves were logged as they came
         log.curves(row for record in distilled.records for row in epoch_rows(record))
     log.metrics({f"best/{name}": value for name, value in info.scores.items()})
-    log.metrics({"best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    log.metrics({"best/epoch": info.epoch})
+    log.params({"anchor_px": info.anchor_px})
     years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
     log.tags({"fcer.student": info.key, **years})
     log.file(head_file(distilled.folder), "student")
     log.file(distilled.folder / "history.json", "student")
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
+    log.note(_note(ensemble, distilled))
     log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+
+
+def _note(ensemble: YearEnsemble, distilled: Distilled) -> str:
+    """What the student is and how good, on the years that chose its epoch: the test year belongs to an evaluation."""
+    info = distilled.info
+    scores = "".join(f"| {name} | {value:.4g} |\n" for name, value in info.scores.items())
+    return (
+        f"The student of test year **{ensemble.year}**: validation AUROC **{info.val_auroc:.3f}** of errors within "
+        f"{info.anchor_px:.3g} px of fire, from epoch {info.epoch}, on {', '.join(map(str, info.val_years))}. "
+        f"Distilled from {len(ensemble.members)} members.\n\n| score | value |\n|:---|---:|\n{scores}"
+    )
 
 
 def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:

@@ -20,6 +20,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_I
 
 from fcer.errors import FcerError
 from fcer.tracking.journal import Entry, Journal
+from fcer.tracking.notes import about_experiment, with_links
 from fcer.tracking.server import EXPERIMENT
 
 __all__ = ["RefusedError", "Sender", "UnreachableError", "file_state"]
@@ -33,12 +34,6 @@ _REFUSALS = {
 }
 """Errors that say something about the entry, not about the server."""
 _JOURNAL_TAG = "fcer.journal"
-_ABOUT = """Uncertainty of next-day wildfire spread, held to its errors near the fire's edge (FCER).
-
-Every command is one run. To see the paper's sweep, select the runs below an `evaluate` run, one for each method and
-year, and chart `fcer/auroc`: the step is the radius in pixels of 375 m. `anchor/...` are the scores at the anchor,
-`full/...` those of the full image, `wilcoxon/...` the paired tests, `segmentation/...` the fire masks themselves.
-"""
 _METRICS_A_CALL, _OTHERS_A_CALL = 1000, 100  # MLflow's own limits
 
 
@@ -102,6 +97,8 @@ class Sender:
                     # Made elsewhere, or before this store: then there is no run to point to
                     for run in client.search_runs([experiment], f"tags.`{tag}` = '{value}'", max_results=1):
                         client.set_tag(run_id, key, run.info.run_id)
+            case "note":
+                client.set_tag(run_id, MLFLOW_RUN_NOTE, with_links(client, client.get_run(run_id), data["markdown"]))
             case "text":
                 client.log_text(run_id, data["text"], data["name"])
             case "file":
@@ -199,7 +196,8 @@ class Sender:
             found = self._client.get_experiment_by_name(name)
             self._experiments[name] = found.experiment_id if found else self._new_experiment(name)
             if name == EXPERIMENT and not (found and MLFLOW_RUN_NOTE in found.tags):
-                self._client.set_experiment_tag(self._experiments[name], MLFLOW_RUN_NOTE, _ABOUT)
+                about = about_experiment(self._experiments[name])
+                self._client.set_experiment_tag(self._experiments[name], MLFLOW_RUN_NOTE, about)
         return self._experiments[name]
 
     def _new_experiment(self, name: str) -> str:
