@@ -13,12 +13,14 @@ import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fcer.commands import COMMANDS, Command
 from fcer.commands.launched import LAUNCHED
 from fcer.commands.parser import CONFIG, EVERYWHERE, make_parser
+from fcer.commands.plan import tell_plan
 from fcer.config.checks import writable
 from fcer.config.conversion import shown
 from fcer.config.resolve import Resolved, nearest, resolve, to_yaml
@@ -39,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wait_politely()
     safe_stdout()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    debug = "--debug" in given
+    name = next((word for word in given if word in COMMANDS), "fcer")
+    report = partial(_report, name=name, debug="--debug" in given)
     warned = _Warnings(verbose="-v" in given or "--verbose" in given)
     warned.take_over(quiet="-q" in given or "--quiet" in given)
     # A scheduler that ends a job sends this: it is as good as Ctrl-C
@@ -47,21 +50,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _run(parse(given))
     except FcerError as error:
-        return _report(error, error.exit_code, debug)
+        return report(error, error.exit_code)
     except SystemExit as printed:  # --help and --version have said what they had to say
         return int(printed.code or 0)
     except KeyboardInterrupt as error:
-        return _report(error, 1, debug, _STOPPED)
+        return report(error, 1, _STOPPED)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone: nobody is left to tell
         return 1
     except OSError as error:
-        return _report(error, 1, debug)
+        return report(error, 1)
     except Exception as error:
         if _met_on_the_way_out(error):
-            return _report(error, 1, debug, _STOPPED)
+            return report(error, 1, _STOPPED)
         message = f"{type(error).__name__}: {error} (this should not happen: run with --debug and report it)"
-        return _report(error, 1, debug, message)
+        return report(error, 1, message)
     finally:
         warned.tell_rest()
     return 0
@@ -83,6 +86,9 @@ def _run(options: argparse.Namespace) -> None:
         raise ConfigError(f"{shown(str(argument))}: {wrong}")
     if command is CONFIG:
         print(to_yaml(resolved), end="")
+        return
+    if options.dry_run:
+        tell_plan(command, resolved)
         return
     with _told(command, resolved, quiet=options.quiet, verbose=options.verbose):
         command.run(resolved, argument)
@@ -115,7 +121,7 @@ def _met_on_the_way_out(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _report(error: BaseException, code: int, debug: bool, message: str | None = None) -> int:
+def _report(error: BaseException, code: int, message: str | None = None, *, name: str, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
     sentence = one_line(masked(message or str(error)))
@@ -123,7 +129,7 @@ def _report(error: BaseException, code: int, debug: bool, message: str | None = 
     if LAUNCHED in os.environ:  # nobody has taken the launcher's run over: it would fail without a reason
         from fcer.tracking import explain_launched  # imports mlflow
 
-        explain_launched(" ".join(word for word in sys.argv[1:2] if word in COMMANDS) or "fcer", sentence)
+        explain_launched(name, sentence)
     return code
 
 

@@ -20,8 +20,8 @@ def run(resolved: Resolved) -> None:
         asked = resolved.origins["crop"] != "default"
         found = _inspected(data, config.crop if asked else _LEAST_CROP)
         said = to_text(found)
-        if not asked and (small := len(_inspected(data, config.crop).problems) - len(found.problems)) > 0:
-            said += f"\n\n{small} fires or years are too small for the usual crop of {config.crop} px: give --crop"
+        if not asked and (small := _fires(found) - _fires(_inspected(data, config.crop))):
+            said += f"\n\n{small} fires are smaller than the usual crop of {config.crop} px: give a smaller --crop"
         print(said)
         log.note(f"```\n{said}\n```")
         if not found.years:
@@ -31,3 +31,7 @@ def run(resolved: Resolved) -> None:
 def _inspected(data: StudyData, crop: int) -> Inspection:
     workers = data.config.workers
     return inspect(data.root, features=data.features, crop=crop, cache=data.work.surveys, workers=workers)
+
+
+def _fires(found: Inspection) -> int:
+    return sum(summary.fires for summary in found.years)

@@ -65,16 +65,15 @@ def command_run(
 
 def typed_again(name: str, resolved: Resolved) -> str:
     """The command line that does the same."""
-    words = ["fcer", name]
     files = {origin for origin in resolved.origins.values() if origin.endswith((".yaml", ".yml"))}
-    for file in sorted(files):
-        words += ["--config", file]
+    lines = [["fcer", name], *(["--config", file] for file in sorted(files))]
     for key, origin in resolved.origins.items():
         if origin.startswith("--"):
             value = getattr(resolved.config, key)
             items: Sequence[Any] = value if isinstance(value, tuple) else (value,)
-            words += [origin, *(str(item).lower() if isinstance(item, bool) else str(item) for item in items)]
-    return masked(shlex.join(words))
+            lines.append([origin, *(str(item).lower() if isinstance(item, bool) else str(item) for item in items)])
+    # A line for each option: the page would be as wide as the longest
+    return masked(" \\\n  ".join(shlex.join(line) for line in lines))
 
 
 def year_names(data: "StudyData") -> str:

@@ -68,10 +68,10 @@ def train_members(data: StudyData, ensembles: Sequence[Sequence[Fold]], log: Run
         missing = [one for one in planned.values() if not one.path.exists()]
         for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
             _train_logged(data, planned.pop(path), log, say, result)
-    missing = [one.path for one in planned.values() if not one.path.exists()]
+    lacking = [path for path in planned if not path.exists()]
     for one in planned.values():
-        if len(missing) > 1 and one.path in missing:
-            say(f"member {missing.index(one.path) + 1} of {len(missing)}: fold {one.slot.label}")
+        if len(lacking) > 1 and one.path in lacking:
+            say(f"member {lacking.index(one.path) + 1} of {len(lacking)}: fold {one.slot.label}")
         _train_logged(data, one, log, say, None)
 
 
@@ -114,8 +114,8 @@ def _train_logged(
         run = RunOnDemand(stack, parent, f"member fold {slot.label}", _settings(data, planned))
 
         def begin() -> None:
-            run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.train), "train")
-            run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.validation), "validation")
+            for years, context in ((slot.fold.train, "train"), (slot.fold.validation, "validation")):
+                run.log.dataset(dataset.catalog.root, dataset.fingerprint(years), context, dataset.profile(years))
 
         def on_epoch(record: EpochRecord) -> None:
             if run.begun is None:

@@ -42,8 +42,8 @@ class RunLog(Protocol):
     def text(self, text: str, name: str) -> None:
         """Keep a text with the run."""
 
-    def dataset(self, root: Path, fingerprint: str, context: str) -> None:
-        """Which data was used: where it lay, what it held, what for."""
+    def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
+        """Which data was used: where it lay, what it held, what for, and in numbers how much."""
 
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """The student in `folder`, with the metrics that speak for it."""
@@ -97,7 +97,7 @@ class NullLog:
     def text(self, text: str, name: str) -> None:
         """See `RunLog`."""
 
-    def dataset(self, root: Path, fingerprint: str, context: str) -> None:
+    def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
         """See `RunLog`."""
 
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:

@@ -48,9 +48,9 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
 
 
 def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Distilled) -> None:
-    root, fold, info = teaching.dataset.catalog.root, teaching.backbone.fold, distilled.info
-    log.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
-    log.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
+    dataset, fold, info = teaching.dataset, teaching.backbone.fold, distilled.info
+    for used, context in ((fold.train, "train"), (fold.validation, "validation")):
+        log.dataset(dataset.catalog.root, dataset.fingerprint(used), context, dataset.profile(used))
     log.link_tagged({f"fold{m.slot.label}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
     if not distilled.fitted:  # else its curves were logged as they came
         log.curves(row for record in distilled.records for row in epoch_rows(record))

@@ -95,9 +95,10 @@ class TrackedRun:
         """Keep a text with the run."""
         self._add("text", {"text": masked(text), "name": name})
 
-    def dataset(self, root: Path, fingerprint: str, context: str) -> None:
-        """Record which data was used: where it lay, and the fingerprint of its content."""
-        self._add("dataset", {"root": str(root.resolve()), "fingerprint": fingerprint, "context": context})
+    def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
+        """Record which data was used: where it lay, the fingerprint of its content, and in numbers how much it is."""
+        told = {"root": str(root.resolve()), "fingerprint": fingerprint, "context": context}
+        self._add("dataset", {**told, "profile": dict(profile or {})})
 
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """Log the student in `folder` as a model, with the metrics that speak for it."""

@@ -4,6 +4,7 @@ An entry may reach MLflow twice, where only the answer was lost: the second time
 """
 
 import hashlib
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import numpy as np
 from mlflow.data.meta_dataset import MetaDataset
+from mlflow.data.schema import TensorDatasetSchema
 from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
 from mlflow.entities import DatasetInput, Experiment, InputTag, LifecycleStage, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
+from mlflow.types.schema import Schema, TensorSpec
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
 from fcer.errors import FcerError
@@ -33,6 +37,8 @@ _REFUSALS = {
     "RESOURCE_DOES_NOT_EXIST",
 }
 """Errors that say something about the entry, not about the server."""
+_CHANNELS = 23
+"""Raw channels of a day, in files of fires (days, channels, rows, columns)."""
 _JOURNAL_TAG = "fcer.journal"
 _METRICS_A_CALL, _OTHERS_A_CALL = 1000, 100  # MLflow's own limits
 
@@ -267,7 +273,12 @@ def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (items[k : k + size] for k in range(0, len(items), size))
 
 
-def _dataset(root: str, fingerprint: str, context: str) -> DatasetInput:
+def _dataset(root: str, fingerprint: str, context: str, profile: dict[str, int] | None = None) -> DatasetInput:
+    """The data as MLflow keeps it; what has a profile are fires in WildfireSpreadTS's layout."""
     source = LocalArtifactDatasetSource(root)
-    data = MetaDataset(source=source, name=Path(root).name, digest=fingerprint)  # type: ignore[abstract]
-    return DatasetInput(data._to_mlflow_entity(), [InputTag(MLFLOW_DATASET_CONTEXT, context)])
+    data = MetaDataset(source=source, name=Path(root).name, digest=fingerprint)._to_mlflow_entity()  # type: ignore[abstract]
+    if profile:
+        days = TensorSpec(np.dtype(np.float32), (-1, _CHANNELS, -1, -1), "data")
+        data.schema = json.dumps(TensorDatasetSchema(Schema([days])).to_dict())
+        data.profile = json.dumps(profile)
+    return DatasetInput(data, [InputTag(MLFLOW_DATASET_CONTEXT, context)])

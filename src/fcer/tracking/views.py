@@ -20,11 +20,11 @@ CHARTED = "fcer.charted"
 
 _VIEWS: dict[str, tuple[str, Sequence[str], str]] = {
     "sweep": (
-        "The sweep: the step is the radius in px of 375 m",
+        "Sweep: step = radius in px",
         ("fcer/auroc", "fcer/auroc_within", "fcer/auprc"),
         "anchor/auroc",
     ),
-    "trials": ("Trials: the step is the epoch", ("val/auroc", "val/loss", "train/loss"), "best/val_auroc"),
+    "trials": ("Trials: step = epoch", ("val/auroc", "val/loss", "train/loss"), "best/val_auroc"),
 }
 """Title, metrics with a chart each, and the metric that orders the runs: the best is first."""
 
