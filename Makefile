@@ -4,9 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help demo study test lint format ui bench docs torture clean
+.PHONY: help demo study test test-fast lint format ui bench docs torture clean
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 11
 
 $(VENV)/.lock: requirements.txt
 	@test -n "$(PYTHON)" || { echo "make: Python 3.11 is needed: install it, or name it with make PYTHON=/path/to/python3.11" >&2; exit 2; }
@@ -33,6 +33,9 @@ study: $(VENV)/.lock  ## the whole study on synthetic fires: four years, evaluat
 
 test: $(VENV)/.lock-dev  ## the whole test suite
 	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/.lock-dev  ## the tests that take no whole command, training or server, in a minute
+	$(BIN)/python -m pytest -m "not slow"
 
 lint: $(VENV)/.lock-dev  ## ruff (lint, format) and mypy
 	$(BIN)/ruff check .

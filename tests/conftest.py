@@ -14,10 +14,39 @@ from fcer.cli import main
 from fcer.data.synthetic.fires import synthesize
 from fcer.runtime.threads import wait_politely
 from golden_fires import write_golden_dataset
+from mlflow_stores import fresh_store
 from small_recipe import SMALL
+
+HERE = Path(__file__).parent
 
 # Tests run side by side; none of the above has imported torch yet
 wait_politely()
+
+SLOW = (
+    *("commands", "docker", "packaging", "pipeline", "torture", "tracking", "test_mlproject.py"),
+    *("docs/test_tutorials.py", "models/test_ensemble.py", "registry/test_find_student.py"),
+    *("registry/test_promotion.py", "runtime/test_cluster.py", "runtime/test_threads.py"),
+    *("search/test_queue.py", "search/test_trials.py", "training/test_distributed.py"),
+    *("training/test_resume.py", "uncertainty/test_methods.py"),
+)
+"""Tests that run whole commands, train, or start servers, by their path: `make test-fast` leaves them out."""
+
+
+def _is_slow(path: Path) -> bool:
+    place = path.relative_to(HERE).as_posix() if path.is_relative_to(HERE) else ""
+    return any(place == name or place.startswith(f"{name}/") for name in SLOW)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _is_slow(item.path):
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Importing what they need takes longer than half of the fast tests."""
+    return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
+
 
 # Time per example says nothing on a machine that does other things besides
 settings.register_profile("fcer", deadline=None, max_examples=50)
@@ -44,8 +73,8 @@ def small_fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An MLflow store for tests that do not look into it: making one takes seconds."""
-    return f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+    """An MLflow store for tests that do not look into it."""
+    return fresh_store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture

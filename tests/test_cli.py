@@ -201,10 +201,10 @@ def test_a_command_that_is_told_to_end_takes_its_workers_along(tmp_path: Path):
         while len(children := psutil.Process(process.pid).children()) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(number)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
         if number == signal.SIGTERM:
             assert (process.returncode, err) == (1, "fcer: stopped; the same command goes on from what is complete\n")
-        _, alive = psutil.wait_procs(children, timeout=30)
+        _, alive = psutil.wait_procs(children, timeout=120)
         assert not alive
 
 

@@ -19,6 +19,7 @@ from fcer.config import Config, Resolved, resolve
 from fcer.config.conversion import hints
 from fcer.config.settings import option_of
 from fcer.config.subjects import first_of
+from mlflow_stores import fresh_store
 
 ROOT = Path(__file__).parent.parent
 PROJECT = yaml.safe_load((ROOT / "mlproject").read_text())
@@ -123,7 +124,7 @@ def test_the_environment_is_the_lock():
 def environment(folder: Path) -> dict[str, str]:
     return os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db",
+        "MLFLOW_TRACKING_URI": fresh_store(folder),
     }
 
 
@@ -133,15 +134,16 @@ def run_call(name: str, given: dict[str, str]) -> list[str]:
     return [*call, "--experiment-name", "fcer"]
 
 
-def mlflow_run(name: str, folder: Path) -> None:
+def mlflow_run(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """As `mlflow run` does it, without starting that for each."""
     options = {**TINY, "work": str(folder / "work")}
     given = {key: value for key, value in options.items() if key in COMMANDS[name].options}
     if name == "promote":  # whose student, it wants to be told
         client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db", f"sqlite:///{folder}/mlflow.db")
         given["run"] = client.get_model_version("fcer-student", "1").run_id
-    done = subprocess.run(run_call(name, given), cwd=folder, env=environment(folder), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert name in ("calibrate", "promote") or str(folder / "work") in done.stdout
+    capfd.readouterr()
+    mlflow.projects.run(str(ROOT), name, parameters=given, env_manager="local", experiment_name="fcer")
+    assert name in ("calibrate", "promote") or str(folder / "work") in capfd.readouterr().out
 
 
 CHAINS = [
@@ -156,9 +158,12 @@ def test_no_entry_point_is_left_out():
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain[-1])
-def test_mlflow_runs_every_entry_point(chain: list[str], tmp_path: Path):
+def test_mlflow_runs_every_entry_point(chain: list[str], tmp_path: Path, monkeypatch, capfd):
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
     for name in chain:
-        mlflow_run(name, tmp_path)
+        mlflow_run(name, tmp_path, capfd)
     client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
     runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id], max_results=500)
     assert {run.info.status for run in runs} <= {"FINISHED"}

@@ -48,9 +48,9 @@ known, new = predict_fires(40, year=2020), predict_fires(30, year=2021)
 # %%
 # ## Probabilities
 #
-# Four ways to recalibrate are compared by cross-validation over whole fires, on pixels within 4 px of fire: `none`,
-# `prior` (undo the weight), `platt` (scale and shift the logit), `isotonic`. The simplest one that is as good as the
-# best, within the noise over fires, is taken.
+# Four ways to recalibrate are compared by cross-validation over whole fires, on pixels within 4 px of the forecast's
+# fire: `none`, `prior` (undo the weight), `platt` (scale and shift the logit), `isotonic`. The simplest one that is as
+# good as the best, within the noise over fires, is taken.
 
 choice = choose_from_maps([known], "mine", radius=4, weight=WEIGHT)
 print("NLL on held-out fires:", {kind: round(nll, 3) for kind, nll in choice.nll.items()})

@@ -1,6 +1,5 @@
 """`fcer log` on journals of commands that could not send all of what they logged."""
 
-import os
 from pathlib import Path
 
 import mlflow
@@ -9,15 +8,16 @@ import pytest
 from fcer.commands import log
 from fcer.config.resolve import resolve
 from fcer.errors import FcerError, FcerWarning, InputError
-from fcer.tracking.journal import FILE, Journal, is_complete
+from fcer.tracking.journal import FILE, Journal, from_line, is_complete, to_line
 from fcer.tracking.sender import file_state
+from mlflow_stores import fresh_store
 
 START = {"attach": None, "parent": None, "experiment": "fcer", "experiment_id": None, "tags": {}}
 
 
 @pytest.fixture(scope="module")
 def _store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return f"sqlite:///{tmp_path_factory.mktemp('store')}/mlflow.db"
+    return fresh_store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture
@@ -74,8 +74,10 @@ def test_every_journal_of_a_folder(client: mlflow.MlflowClient, capsys: pytest.C
 
 def test_a_killed_command_is_logged_as_far_as_it_came(client: mlflow.MlflowClient):
     path = unsent(Path("runs"), "killed").folder / FILE
-    lines = path.read_text().replace(f", {os.getpid()}, ", f", {2**22 + 1}, ", 1)
-    path.write_text(lines + '{"n": 3, "run": "1", "op": "me')
+    first, *rest = path.read_text().splitlines(keepends=True)
+    written = from_line(first)
+    written["process"][1] = 2**22 + 1
+    path.write_text(to_line(written) + "".join(rest) + '{"n": 3, "run": "1", "op": "me')
     with pytest.warns(FcerWarning, match=r"journal\.jsonl: the last line was cut short .* it is left out"):
         log.run(resolve(), path.parent)
     run = the_run(client, "killed")

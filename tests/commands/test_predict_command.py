@@ -25,6 +25,7 @@ from fcer.models.calibration_files import Calibration, calibration_file, save_ca
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import load_student
 from fcer.tracking.student_model import REGISTERED, log_student
+from mlflow_stores import fresh_store
 from tiff_structure import assert_cloud_optimized
 from vegetation_student import write_student, write_vegetation_student
 
@@ -46,7 +47,7 @@ def calibration_of(student: str) -> Calibration:
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
     """A store of its own with a champion: the folder, and the run that made it."""
     folder = tmp_path_factory.mktemp("registry")
-    uri = f"sqlite:///{folder}/mlflow.db"
+    uri = fresh_store(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", uri)
         patch.chdir(folder)
@@ -347,3 +348,43 @@ def test_from_nothing_a_student_is_distilled_first(
     with rasterio.open(written) as image:
         assert image.tags()["MODEL_URI"] == "models:/fcer-student@champion"
         assert image.tags()["MODEL_STUDENT_KEY"] == tags["MODEL_STUDENT_KEY"]
+
+
+def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, tmp_path: Path):
+    """Synthetic fires: their files say so by name, and an agency's assets are held against each of their maps."""
+    pyogrio = pytest.importorskip("pyogrio", reason="pyogrio, of the extra gis, is not installed")
+    pytest.importorskip("pystac", reason="pystac, of the extra gis, is not installed")
+    lng, lat = next(fire.lnglat for fire in open_fires(small_fires / "2018" / "fire_20180000.hdf5").fires)
+    point = {
+        "type": "Feature",
+        "properties": {"name": "mill"},
+        "geometry": {"type": "Point", "coordinates": [lng, lat]},
+    }
+    (tmp_path / "assets.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [point]}))
+    given = [
+        "--input",
+        small_fires / "2018",
+        "--out",
+        "maps",
+        "--threshold",
+        CUT,
+        "--gis",
+        "--assets",
+        "assets.geojson",
+    ]
+    code, out, err = predict(*given)
+    assert (code, err) == (0, "") and "maps: 1 assets lie on the maps of 1 of 2 fires" in out
+    maps = tmp_path / "maps"
+    names = ["synthetic_fire_20180000", "synthetic_fire_20180001"]
+    assert sorted(path.stem for path in maps.glob("*.tif")) == names
+    for name in names:
+        assert all((maps / f"{name}{end}").exists() for end in (".gpkg", ".kml", ".qml", ".stac.json", "_fire.tiff"))
+    with rasterio.open(maps / f"{names[0]}.tif") as image, rasterio.open(maps / f"{names[0]}_fire.tiff") as mask:
+        np.testing.assert_array_equal(image.read(3), mask.read(1))
+        assert image.tags()["SYNTHETIC"].startswith("yes") and image.tags()["TIFFTAG_SOFTWARE"].startswith("fcer ")
+    (row,) = csv.DictReader((maps / f"{names[0]}.assets.csv").read_text().splitlines())
+    assert (row["asset_name"], row["synthetic"]) == ("mill", "yes") and float(row["probability_max"]) > 0
+    with rasterio.open(maps / "mosaic.vrt") as mosaic:
+        assert mosaic.count == 4 and np.nanmax(mosaic.read(1)) > 0
+    fires = pyogrio.raw.read(maps / "all_fires.gpkg", layer="zones")
+    assert set(fires[3][list(fires[0]["fields"]).index("poly_IncidentName")]) == {"fire_20180000", "fire_20180001"}

@@ -27,6 +27,7 @@ from fcer.cli import main
 from fcer.config.resolve import resolve
 from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.models.student_files import read_head_info
+from mlflow_stores import fresh_store
 from postgres_server import has_postgres, postgres_server
 
 TINY = [
@@ -52,7 +53,7 @@ def search(folder: Path, *arguments: str) -> tuple[int, str, str]:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         patch.chdir(folder)
         patch.setenv("OMP_NUM_THREADS", "1")
-        patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")
+        patch.setenv("MLFLOW_TRACKING_URI", fresh_store(folder))
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # as in workers: rounding depends on it, and training makes much of that
         code = main(arguments_of(*arguments))

@@ -40,6 +40,15 @@ def test_the_test_is_scipys(pair):
 
 
 @settings(max_examples=20)
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=55, unique=True), st.randoms())
+def test_without_ties_it_is_scipys_too(sizes, random):
+    delta = np.array([size * random.choice((-1, 1)) for size in sizes], float)
+    result = wilcoxon_test(delta, np.zeros(len(delta)))
+    assert result.p == stats.wilcoxon(delta, alternative="greater").pvalue
+    assert result.p_two_sided == stats.wilcoxon(delta).pvalue
+
+
+@settings(max_examples=20)
 @given(scores)
 def test_swapping_methods_turns_everything_round(pair):
     there, back = wilcoxon_test(*pair), wilcoxon_test(*pair[::-1])

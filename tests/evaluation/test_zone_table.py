@@ -102,8 +102,8 @@ def test_the_table_has_a_row_for_each_method_family_and_miss(tables):
 def test_the_area_of_zones_is_tested_fire_by_fire(tables):
     tests = area_tests(tables.by_fire, [("student", "noisy")], n_draws=200)
     assert tests["scope"].unique().tolist() == ["2021", "pooled"] and (tests["unit"] == "fire").all()
-    assert set(tests["metric"]) == {f"zone_saved_km2/{name}" for name in FAMILIES}
-    row = tests[(tests["metric"] == "zone_saved_km2/threshold") & (tests["scope"] == "2021")].iloc[0]
+    assert set(tests["metric"]) == {f"zone_area/{name}" for name in FAMILIES}
+    row = tests[(tests["metric"] == "zone_area/threshold") & (tests["scope"] == "2021")].iloc[0]
     part = tables.by_fire[(tables.by_fire["family"] == "threshold") & (tables.by_fire["nominal_miss"] == 0.1)]
     area = part.pivot(index="fire_id", columns="method", values="area_km2")
     expected = wilcoxon_test(area["noisy"], area["student"])
@@ -181,13 +181,12 @@ def test_calibrated_maps_stand_beside_the_raw_ones(calibration: PredictedMaps):
     np.testing.assert_array_equal(both.unc("noisy_calibrated", slice(3, 9)), both.unc("noisy", slice(3, 9)))
 
 
-def test_counts_are_of_pixels_near_fire(calibration: PredictedMaps):
+def test_counts_are_of_pixels_near_the_forecasts_fire(calibration: PredictedMaps):
     counts = near_fire_counts(calibration, "student", 2.0)
     everything = slice(0, calibration.shape[0])
-    fire = calibration.fire(everything)
-    near = np.array([fire_region(mask, 2.0).sum() if mask.any() else 0 for mask in fire])
-    by_fire = (
-        pd.DataFrame({"id": calibration.fire_id, "near": near, "burnt": fire.sum(axis=(1, 2))}).groupby("id").sum()
-    )
+    fire, prob = calibration.fire(everything), calibration.prob("student", everything)
+    regions = [fire_region(p > 0.5 if (p > 0.5).any() else p == p.max(), 2.0) for p in prob]
+    near, burnt = (np.array([mask.sum() for mask in masks]) for masks in (regions, regions & fire))
+    by_fire = pd.DataFrame({"id": calibration.fire_id, "near": near, "burnt": burnt}).groupby("id").sum()
     np.testing.assert_array_equal(counts.pixels.sum(axis=1), by_fire["near"])
     np.testing.assert_array_equal(counts.burnt.sum(axis=1), by_fire["burnt"])

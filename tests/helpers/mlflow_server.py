@@ -13,6 +13,8 @@ from typing import Any
 
 import mlflow
 
+from mlflow_stores import fresh_store
+
 
 class Server:
     """`mlflow server` on a port of its own, with its store in `folder`."""
@@ -23,13 +25,12 @@ class Server:
             self.port = free.getsockname()[1]
         self.uri = f"http://127.0.0.1:{self.port}"
         self._folder = folder
-        self._store = store or folder / "mlflow.db"
+        self._store = f"sqlite:///{store}" if store else fresh_store(folder)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        store = f"sqlite:///{self._store}"
         call = [sys.executable, "-m", "mlflow", "server", "--port", str(self.port), "--workers", "1"]
-        call += ["--backend-store-uri", store, "--artifacts-destination", str(self._folder / "artifacts")]
+        call += ["--backend-store-uri", self._store, "--artifacts-destination", str(self._folder / "artifacts")]
         environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
         environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
         with (self._folder / "server.log").open("ab") as log:

@@ -2,16 +2,19 @@
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
 
 from fcer.cli import main
+from mlflow_stores import fresh_store
 
 TINY = [
     *("--fires-per-year", "2", "--image-size", "32", "40", "--fire-days", "7", "8", "--crop", "32"),
@@ -21,7 +24,7 @@ HEAD = ["--head-epochs", "4", "--head-lr", "0.05"]
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    return os.environ | {"OMP_NUM_THREADS": "1", "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db", **more}
+    return os.environ | {"OMP_NUM_THREADS": "1", "MLFLOW_TRACKING_URI": fresh_store(folder), **more}
 
 
 def fcer(folder: Path, *arguments: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -48,9 +51,12 @@ def fcer_apart(folder: Path, *arguments: str | Path, **more: str) -> subprocess.
 
 
 def start(folder: Path, *arguments: str | Path, **more: str) -> "subprocess.Popen[str]":
+    """Begin a command in a process of its own, which can be interrupted whoever started the tests."""
     call = [sys.executable, "-m", "fcer", *map(str, arguments)]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(call, cwd=folder, env=environment(folder, **more), stdout=pipe, stderr=pipe, text=True)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    # a shell that runs the tests in the background has them, and all that they start, ignore Ctrl-C
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(call, cwd=folder, env=environment(folder, **more), preexec_fn=heed, **pipes)
 
 
 def besides_few_fires(stderr: str) -> list[str]:

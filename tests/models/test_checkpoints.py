@@ -67,6 +67,7 @@ def test_weights_and_header_come_back(tmp_path, arch):
         assert torch.equal(loaded(x), backbone(x))
 
 
+SMALL = small_backbone("utae_t5")
 number = st.floats(allow_nan=False, allow_infinity=False)
 years = st.lists(st.integers(2000, 2100), max_size=4).map(tuple)
 
@@ -85,7 +86,7 @@ def test_every_header_comes_back_exactly(tmp_path_factory, statistics, **values)
     mean, std = tuple(m for m, _ in statistics), tuple(s for _, s in statistics)
     info = dataclasses.replace(INFO, mean=mean, std=std, **values)
     path = tmp_path_factory.mktemp("header") / "member.safetensors"
-    save_checkpoint(path, small_backbone("utae_t5"), info)
+    save_checkpoint(path, SMALL, info)
     assert read_info(path) == info
 
 

@@ -16,7 +16,7 @@ from fcer.data.samples import Samples
 from fcer.errors import CheckpointError
 from fcer.maps.predicted_maps import open_maps
 from fcer.models.ensemble import average_precisions, choose_backbone, member_batches, selection_aps
-from fcer.models.members import load_members
+from fcer.models.members import Member, load_members
 from fcer.models.persistence_baseline import persistence_ap
 from fcer.models.released import load_released
 from golden_formulas import state_dict
@@ -38,6 +38,11 @@ def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
         weights["loss.pos_weight"] = torch.ones(1)
         torch.save(weights, folder / f"fold{fold}_testAP{ap:.3f}.pth")
     return root
+
+
+@pytest.fixture(scope="module")
+def members(checkpoints: Path) -> list[Member]:
+    return load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
 
 
 @pytest.fixture(scope="module")
@@ -96,15 +101,15 @@ def test_maps_equal_an_independent_computation(
     assert (tmp_path / "out" / "sweep.csv").exists()
 
 
-def test_members_come_with_their_own_statistics(checkpoints: Path):
-    for member in load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION):
+def test_members_come_with_their_own_statistics(members: list[Member]):
+    for member in members:
         assert member.normalization == released(member.fold.train)
         assert member.file_ap == FILE_APS[member.fold.number]
         assert member.val_ap is None and len(member.digest) == 64
 
 
-def test_validation_ap_is_computed_where_a_checkpoint_does_not_tell(checkpoints: Path, golden_hdf5: Path):
-    members = load_members(checkpoints, "utae_t5", fair_folds(2021)[:2], VEGETATION)
+def test_validation_ap_is_computed_where_a_checkpoint_does_not_tell(members: list[Member], golden_hdf5: Path):
+    members = members[:2]
 
     def validation(member):
         years = member.fold.validation
@@ -113,13 +118,13 @@ def test_validation_ap_is_computed_where_a_checkpoint_does_not_tell(checkpoints:
     aps = selection_aps(members, "val_ap", validation)
     assert aps == [average_precisions([member], validation(member))[0] for member in members]
     assert all(0 < ap < 1 for ap in aps)
+    members = [replace(member, val_ap=ap) for member, ap in zip(members, aps, strict=True)]
     lifts = selection_aps(members, "val_lift", validation)
     assert lifts == [ap / persistence_ap(validation(member)) for ap, member in zip(aps, members, strict=True)]
 
 
-def test_lift_compares_members_and_not_their_validation_years(checkpoints: Path, golden_hdf5: Path):
+def test_lift_compares_members_and_not_their_validation_years(members: list[Member]):
     """An easy year, on which fires stand still, makes any member look good."""
-    members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
     members = [replace(member, val_ap=ap) for member, ap in zip(members, (0.5, 0.4, 0.3), strict=True)]
     easy = dict(zip(members, (0.5, 0.2, 0.1), strict=True))
     with pytest.MonkeyPatch.context() as patch:
@@ -128,23 +133,21 @@ def test_lift_compares_members_and_not_their_validation_years(checkpoints: Path,
     assert selection_aps(members, "val_ap", lambda member: member) == [0.5, 0.4, 0.3]
 
 
-def test_a_released_file_may_tell_its_weight_of_fire(checkpoints: Path):
-    for member in load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION):
+def test_a_released_file_may_tell_its_weight_of_fire(members: list[Member]):
+    for member in members:
         assert member.pos_weight == 1 == member.original()[1].pos_weight
 
 
-def test_the_median_member_is_the_backbone(checkpoints: Path):
-    members = load_members(checkpoints, "utae_t5", fair_folds(2021), VEGETATION)
+def test_the_median_member_is_the_backbone(members: list[Member]):
     assert choose_backbone(members, [0.3, 0.1, 0.2]) is members[2]
     assert choose_backbone(members[:2], [0.3, 0.1]) is members[1], "the lower of two middle ones"
     assert choose_backbone([*members, *members[:1]], [0.3, 0.1, 0.2, 0.4]) is members[2]
 
 
-def test_every_sample_is_read_once(checkpoints: Path, samples: Samples, monkeypatch: pytest.MonkeyPatch):
-    members = load_members(checkpoints, "utae_t5", fair_folds(2021)[:2], VEGETATION)
+def test_every_sample_is_read_once(members: list[Member], samples: Samples, monkeypatch: pytest.MonkeyPatch):
     read, raw = [], Samples.raw
     monkeypatch.setattr(Samples, "raw", lambda self, k: (read.append(k), raw(self, k))[1])
-    batches = [batch for _, batch in member_batches(members, samples)]
+    batches = [batch for _, batch in member_batches(members[:2], samples)]
     assert read == [0, 1, 2, 3]
     assert [batch.probabilities_KBHW.shape for batch in batches] == [(2, 4, 128, 128)]
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from backbone_cases import days_of_fire, golden_outputs, golden_weights, small_backbone
-from fcer.models.backbones import ARCHITECTURES, build
+from fcer.models.backbones import ARCHITECTURES, MARGIN, Backbone, BackboneSpec, build
 from fcer.models.inference import fast, predict, predict_logits
 from golden_formulas import backbone_input
 
@@ -118,3 +118,42 @@ def test_training_mode_is_refused():
     backbone = small_backbone("utae_t5").train()
     with pytest.raises(ValueError, match="eval mode"):
         predict(backbone, days_of_fire(backbone))
+
+
+class NearSighted(Backbone):
+    """Convolutions that pad with zeros, as all backbones' do, but see 5 px far and no further."""
+
+    def __init__(self, margin: int) -> None:
+        super().__init__(BackboneSpec("unet_t1", width=0.0625), 7)
+        torch.manual_seed(1)
+        self.layers = nn.Sequential(*(nn.Conv2d(7, 7, 3, padding=1) for _ in range(5)))
+        self.margin = margin
+        self.eval()
+
+    def maps(self, x_BTCHW: torch.Tensor) -> list[torch.Tensor]:
+        raise NotImplementedError
+
+    def features(self, x_BTCHW: torch.Tensor) -> torch.Tensor:
+        return self.layers(x_BTCHW[:, 0])
+
+    def fire_logits(self, features_BFHW: torch.Tensor) -> torch.Tensor:
+        return features_BFHW[:, :1]
+
+
+@pytest.mark.parametrize(("height", "width"), [(64, 64), (40, 70), (1, 1)])
+def test_with_a_margin_the_rim_is_not_special(height, width):
+    """Where all is alike, one pixel is as another: what is said of the rim alone comes from padding."""
+    x = torch.full((1, 1, 7, height, width), 0.3)
+    bare, grown = (predict_logits(NearSighted(margin), x) for margin in (0, MARGIN))
+    anywhere = predict_logits(NearSighted(0), torch.full((1, 1, 7, 64, 64), 0.3))[..., 32, 32]
+    assert (bare - anywhere).abs().max() > 0.01
+    assert grown.shape == bare.shape
+    torch.testing.assert_close(grown, anywhere.expand_as(grown[..., 0, 0])[..., None, None].expand_as(grown))
+
+
+def test_a_margin_leaves_what_lies_further_inside_as_it_is():
+    x = torch.rand((2, 1, 7, 40, 50), generator=torch.manual_seed(0))
+    bare, grown = (predict(NearSighted(margin), x) for margin in (0, MARGIN))
+    for one, other in zip(bare, grown, strict=True):
+        torch.testing.assert_close(other[..., 5:-5, 5:-5], one[..., 5:-5, 5:-5])
+        assert not torch.allclose(other[..., 0, :], one[..., 0, :], atol=1e-3)

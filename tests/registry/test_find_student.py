@@ -12,6 +12,7 @@ from fcer.models.student_files import backbone_file, head_file
 from fcer.registry.find_student import CHAMPION_URI, find_student, has_champion
 from fcer.registry.promotion import find_challenger
 from fcer.tracking.student_model import CHAMPION, REGISTERED, log_student
+from mlflow_stores import fresh_store
 from vegetation_student import write_vegetation_student
 
 
@@ -19,7 +20,7 @@ from vegetation_student import write_vegetation_student
 def registry(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, str]:
     """A store of its own with one student: its address, the student's folder, the run."""
     folder = tmp_path_factory.mktemp("registry")
-    uri = f"sqlite:///{folder}/mlflow.db"
+    uri = fresh_store(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", uri)
         patch.chdir(folder)

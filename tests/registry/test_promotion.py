@@ -16,6 +16,7 @@ from fcer.errors import ConfigError, FcerError
 from fcer.registry.promotion import find_challenger, promote
 from fcer.registry.standing import ALREADY, KEPT, PROMOTED, Standing
 from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED
+from mlflow_stores import fresh_store
 
 TAGS = {"val_auroc": "0.7", "val_auroc_low": "0.6", "val_auroc_high": "0.8", "val_fires": "9.0", "anchor_px": "4.0"}
 
@@ -24,10 +25,10 @@ Register = Callable[..., str]
 
 @pytest.fixture(scope="module")
 def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("registry") / "mlflow.db"
-    uri = f"sqlite:///{file}"
+    folder = tmp_path_factory.mktemp("registry")
+    uri = fresh_store(folder)
     mlflow.MlflowClient(uri, uri).create_experiment("students")
-    return file
+    return folder / "mlflow.db"
 
 
 @pytest.fixture

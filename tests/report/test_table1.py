@@ -12,7 +12,7 @@ import pytest
 from fcer.evaluation import evaluate
 from fcer.report.formats import latex, latex_text, markdown
 from fcer.report.markup import csv_text
-from fcer.report.table1 import ALL_COLUMNS, COLUMNS, beside_paper, best_cells, paper_table1, table1
+from fcer.report.table1 import ALL_COLUMNS, COLUMNS, beside_paper, best_cells, borrowed, paper_table1, table1
 from report_cases import some_maps
 
 METRICS = [column.key for column in ALL_COLUMNS]
@@ -133,3 +133,10 @@ def test_the_paper_beside_ours(results):
     perfect = beside_paper(paper_table1())
     assert len(perfect) == 10 * len(PAPERS)
     assert (perfect["difference"] == 0).all()
+
+
+def test_what_is_borrowed_is_never_bold():
+    """`c` has the probabilities of `a`: all that is good about them is `a`'s, but its ranking is its own."""
+    table = a_table(ap=[0.6, 0.5, 0.6], auroc=[0.6, 0.7, 0.8], brier=[0.1, 0.2, 0.1])
+    assert borrowed(table) == {"c"}
+    assert best_cells(table) == {(0, "ap"), (0, "brier"), (2, "auroc")}

@@ -1,16 +1,19 @@
 """The page says what zones promised, what they kept, and what area that took."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from fcer.evaluation.zone_table import zone_tables
+from fcer.evaluation.zone_verdict import zones_verdict
 from fcer.report import write_report
 from fcer.report.markup import csv_text
 from fcer.report.style import looks
-from fcer.report.zones import read_zones, zone_figure, zones_section, zones_verdict
+from fcer.report.wording import headline
+from fcer.report.zones import zone_figure, zones_section
 from report_cases import some_maps
 
 STYLE = looks(("student", "ensemble"))
@@ -54,33 +57,33 @@ def test_what_could_not_be_guaranteed_has_no_numbers(zones):
     assert "nan" not in page
     assert "undefined" not in page
     figure = zone_figure(some[some["year"] == 2018], STYLE)
-    assert sum(len(trace.y) for trace in figure.panels["zone_area"].data) == len(zones) / 2 - 1
+    assert sum(len(trace.y) for plot in figure.panels.values() for trace in plot.data) == len(zones) / 2 - 1
 
 
-def test_zones_of_several_folders_are_read_as_one_table(zones, tmp_path):
-    assert read_zones([tmp_path]) is None
-    unknown = zones.astype({"exceeds": object})
-    unknown.loc[[0, 1], "exceeds"] = [None, True]
-    unknown.loc[2, "method"] = "NA"
-    for year, part in unknown.groupby("year"):
-        (tmp_path / str(year)).mkdir()
-        part.to_csv(tmp_path / str(year) / "zones.csv", index=False)
-    read = read_zones([tmp_path / "2018", tmp_path / "nowhere", tmp_path / "2019"])
-    assert read["method"].tolist() == unknown["method"].tolist()
-    assert zones_verdict(read) == zones_verdict(unknown)
-    assert zones_verdict(read).startswith(f"{1 + zones['exceeds'][2:].sum()} of ")
-
-
-def test_a_line_for_each_method_and_family(zones):
+def test_a_panel_for_each_family_and_a_line_for_each_method(zones):
     figure = zone_figure(zones, STYLE)
-    families = zones["family"].unique()
-    drawn = {trace.name: trace for trace in figure.panels["zone_area"].data}
-    assert list(drawn) == [f"{method}, {family}" for method in STYLE for family in families]
-    for (method, family), rows in zones.groupby(["method", "family"]):
-        means = rows.groupby("nominal_miss")["area_km2"].mean()
-        np.testing.assert_allclose(drawn[f"{method}, {family}"].y, means)
-        assert drawn[f"{method}, {family}"].line.color == STYLE[method].colour
-    assert len({(trace.line.color, trace.line.dash) for trace in drawn.values()}) == len(drawn)
+    assert list(figure.panels) == [f"zone_area_{family}" for family in zones["family"].unique()]
+    for family, of_family in zones.groupby("family"):
+        drawn = {trace.name: trace for trace in figure.panels[f"zone_area_{family}"].data}
+        assert list(drawn) == list(STYLE)
+        for method, rows in of_family.groupby("method"):
+            np.testing.assert_allclose(drawn[method].y, rows.groupby("nominal_miss")["area_km2"].mean())
+            assert drawn[method].line.color == STYLE[method].colour
+
+
+def test_a_broken_promise_is_the_first_sentence_of_the_page(results, zones):
+    kept = replace(results, zones=zones.assign(exceeds=0.0))
+    broken = replace(results, zones=zones.assign(exceeds=[1.0] + [0.0] * (len(zones) - 1)))
+    assert "missed more of the fire than their nominal miss beyond chance" in headline(broken)[0]
+    assert headline(broken)[1:] == headline(kept) == headline(results)
+
+
+def test_the_smaller_zone_is_told_by_its_paired_test(zones):
+    row = {"metric": "zone_area/widened", "scope": "pooled", "a": "student", "b": "ensemble", "n": 27, "p": 0.001}
+    row |= {"median_delta": 12.5, "p_holm": 0.003, "ci_low": 3.0, "ci_high": 20.0}
+    page = zones_section(zones, "", pd.DataFrame([row]))
+    assert "Smallest widened zone at 10 % miss: in the median over 27 fires that of student is 12.5 km² below" in page
+    assert "that it is smaller is shown" in page
 
 
 def test_zones_are_a_part_of_the_page_where_there_are_any(results, zones, tmp_path):

@@ -117,7 +117,7 @@ def _failure(case: Case, code: int, said: str) -> str:
     lines = [line for line in said.splitlines() if line.startswith("fcer: ") and "fcer: warning: " not in line]
     if "should not happen" in said or "Traceback" in said:
         return f"internal error: {_short(lines[-1] if lines else said)}"
-    if code not in (0, 2):
+    if code not in (0, 2) and "start its server" not in said:  # a good address of a server that is not there
         return f"exit code {code}: {_short(lines[-1] if lines else said)}"
     if code == 2 and len(lines) != 1:
         return f"{len(lines)} lines instead of one"

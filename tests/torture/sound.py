@@ -9,6 +9,7 @@ import numpy as np
 
 from fcer.cli import main
 from fcer.data.synthetic.fires import Recipe, synthesize
+from mlflow_stores import fresh_store
 from student_cases import write_student
 
 from .maps import arrays
@@ -18,7 +19,7 @@ __all__ = ["make_sound"]
 
 def make_sound(folder: Path) -> None:
     """Fires in both forms, a results folder, the journal of a command that was killed, and a student."""
-    os.environ["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/mlflow.db"
+    os.environ["MLFLOW_TRACKING_URI"] = fresh_store(folder)
     recipe = Recipe(years=(2018,), fires_per_year=1, image_size=(40, 40), fire_days=(7, 7), seed=3)
     synthesize(recipe, folder / "made", geotiff=True, workers=1)
     for made in (folder / "made" / "2018").iterdir():

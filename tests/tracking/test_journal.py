@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fcer.errors import FcerWarning, InputError
 from fcer.runtime.processes import Process, this_process
-from fcer.tracking.journal import FILE, Entry, Journal, is_complete, read_journal
+from fcer.tracking.journal import FILE, Entry, Journal, from_line, is_complete, read_journal, to_line
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9)
 DATA = st.dictionaries(st.text(max_size=9), SCALARS | st.lists(st.lists(SCALARS, max_size=3), max_size=3), max_size=3)
@@ -20,13 +20,53 @@ OPS = st.sampled_from(["params", "metrics", "tags", "text", "file", "dataset", "
 
 @given(st.builds(Entry, st.integers(1), st.text(), OPS, st.integers(0), DATA))
 def test_an_entry_is_one_line_and_comes_back(entry: Entry):
-    assert entry.to_line().count("\n") == 1 and entry.to_line().splitlines()[0] + "\n" == entry.to_line()
-    assert Entry.from_line(entry.to_line()) == entry
+    line = to_line(entry._asdict())
+    assert line.count("\n") == 1 and line.splitlines()[0] + "\n" == line
+    assert Entry(**from_line(line)) == entry
 
 
 def test_numbers_that_are_none_come_back():
     rows = [["a", float("nan"), 0], ["a", float("inf"), 1]]
-    assert str(Entry.from_line(Entry(1, "1", "metrics", 5, {"rows": rows}).to_line()).data["rows"]) == str(rows)
+    assert str(from_line(to_line({"rows": rows}))["rows"]) == str(rows)
+
+
+@given(st.data())
+def test_a_flipped_bit_is_found_and_its_line_named(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
+    journal = Journal.create(tmp_path_factory.mktemp("runs"), "train", "")
+    journal.mark_sent(journal.add(None, "start", {"name": "train"}), "0123456789abcdef")
+    journal.add("1", "metrics", {"rows": [["val/ap", 0.5, 1]]})
+    path = journal.folder / FILE
+    content = bytearray(path.read_bytes())
+    content[data.draw(st.integers(0, len(content) - 2))] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"journal\.jsonl, line \d: cannot be read"):
+        read_journal(journal.folder)
+
+
+def test_lines_of_versions_without_a_checksum_are_read():
+    assert from_line('{"sent": 3}') == {"sent": 3}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 20_000,
+        "null",
+        '{"sent": 9}',
+        '{"anew": "7"}',
+        '{"n": 3, "run": "1", "op": "text", "at": 1, "data": {}}',
+        '{"n": 2, "run": "5", "op": "text", "at": 1, "data": {}}',
+        '{"n": 2, "run": "1", "op": "dance", "at": 1, "data": {}}',
+        '{"n": 2, "run": "2", "op": "start", "at": 1, "data": {}}',
+    ],
+)
+def test_a_line_that_no_command_wrote_is_named(tmp_path: Path, line: str):
+    journal = Journal.create(tmp_path, "train", "")
+    journal.add(None, "start", {"name": "train"})
+    with (journal.folder / FILE).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(InputError, match=r"journal\.jsonl, line 3: cannot be read"):
+        read_journal(journal.folder)
 
 
 @given(st.lists(st.tuples(OPS.filter(lambda op: op != "end"), DATA, st.booleans()), max_size=5))

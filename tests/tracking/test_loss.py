@@ -15,6 +15,7 @@ from fcer.config.resolve import resolve
 from fcer.errors import FcerError, FcerWarning
 from fcer.tracking import TrackedRun, tracked_run
 from mlflow_server import Server, family, runs_of
+from mlflow_stores import fresh_store
 
 
 def wait_until_sent(run: TrackedRun) -> None:
@@ -151,7 +152,7 @@ def test_it_says_what_it_logged_and_then_that_nothing_is_left(told: Told):
 
 def test_a_server_that_never_heard_of_it_gets_all_of_it(told: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The store was lost with the server: what was sent before is sent again."""
-    store = f"sqlite:///{tmp_path}/mlflow.db"
+    store = fresh_store(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store)
     with pytest.warns(FcerWarning, match=r"does not know train, member fold 0; logged there anew"):
         log.run(resolve(), told.folder / "copy")

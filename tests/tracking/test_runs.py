@@ -18,16 +18,22 @@ from mlflow.store.artifact.local_artifact_repo import LocalArtifactRepository
 
 import fcer
 from fcer.errors import FcerError, FcerWarning
+from fcer.pipeline.run_log import RunLog
 from fcer.tracking import link_to, tracked_run
 from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
 from fcer.tracking.provenance import code_version
 from fcer.tracking.replay import end_killed_runs
+from fcer.tracking.runs import TrackedRun
 from fcer.tracking.sender import Sender
 from mlflow_server import family
 
 
 def journals(work: Path) -> list[Path]:
     return sorted(path.parent for path in work.glob(f"runs/*/{FILE}"))
+
+
+def test_a_tracked_run_logs_all_that_a_study_tells():
+    assert {name for name in vars(RunLog) if not name.startswith("_")} <= vars(TrackedRun).keys()
 
 
 def test_a_run_tells_what_it_was(store: str, tmp_path: Path):

@@ -14,10 +14,15 @@ import numpy as np
 import pytest
 from mlflow.exceptions import MlflowException
 
+from fcer.core.recalibration import NONE, Recalibration
+from fcer.core.zones import ZoneFamily, ZoneRule
 from fcer.deploy.client import ask
 from fcer.errors import InputError
+from fcer.models.calibration_files import Calibration
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import LoadedStudent, load_student
+from fcer.registry.calibrations import store_calibration
+from fcer.registry.find_student import FoundStudent
 from fcer.runtime.npy_text import from_text, to_text
 from fcer.tracking.student_model import REGISTERED, log_student
 from model_server import ModelServer
@@ -27,6 +32,20 @@ NO_INPUTS: list[Any] = [[[[[]]]]]
 SIZES = [(1, 32, 32), (2, 32, 32), (1, 40, 36), (1, 33, 20), (3, 16, 16), (1, 1, 1)]
 CLIENTS, TURNS = 4, 50
 NAMES = ("probability", "uncertainty")
+
+
+CALIBRATION = Calibration(
+    student="served",
+    recalibration=Recalibration("platt", scale=0.8, shift=-1.0),
+    zone_prior=NONE,
+    rules=tuple(
+        ZoneRule(ZoneFamily("threshold"), p, miss, miss, 23, 1, 4.0, 3.0) for p, miss in ((0.4, 0.1), (0.5, 0.2))
+    ),
+    radius_px=4.0,
+    fires=("a", "b"),
+    chose_epoch=False,
+    code_version="0",
+)
 
 
 class Served(NamedTuple):
@@ -49,6 +68,8 @@ def served(shared_store: str, tmp_path_factory: pytest.TempPathFactory) -> Itera
         student = write_student(folder / "student", "served")
         log_student(run_id, student, {})
         (version,) = client.search_model_versions(f"run_id = '{run_id}'")
+        registered = {"name": REGISTERED, "version": str(version.version)}
+        store_calibration(FoundStudent(student, registered), CALIBRATION, run_id, folder)
         uri = f"models:/{REGISTERED}/{version.version}"
         server = ModelServer(uri, shared_store, folder)
         try:
@@ -106,7 +127,7 @@ def test_clients_side_by_side_get_what_one_gets_alone(served: Served):
             if (client + turn // 2) % 2:
                 maps = by_json(served.server, inputs[k])
             else:
-                maps = list(ask(served.server.url, inputs[k]))
+                maps = ask(served.server.url, inputs[k])[:2]
             found.append(equal(maps, expected[k]))
 
     threads = [threading.Thread(target=work, args=(client,)) for client in range(CLIENTS)]
@@ -210,7 +231,7 @@ def test_a_bad_request_is_a_sentence_and_the_next_is_answered(served: Served):
         status, answer = post(served.server, body)
         if not (400 <= status < 500 and sentence in json.loads(answer)["message"]):
             wrong[case] = status, answer
-        if not equal(ask(served.server.url, DAYS), expected):
+        if not equal(ask(served.server.url, DAYS)[:2], expected):
             wrong[case] = "the next request was not answered as before"
     assert not wrong
     assert post(served.server, b"fire", "application/x-npy")[0] == 415
@@ -229,7 +250,7 @@ def test_the_client_says_what_the_server_says(served: Served):
 def test_half_precision_and_null(served: Served):
     half = DAYS.astype(np.float16)
     expected = [maps.numpy() for maps in predict_days(served.student, half)]
-    assert equal(ask(served.server.url, half), expected)
+    assert equal(ask(served.server.url, half)[:2], expected)
     with_null = [[None if np.isnan(value) else float(value) for value in half.ravel()]]
     nested = np.array(with_null, object).reshape(half.shape).tolist()
     status, answer = post(served.server, {"inputs": nested})
@@ -240,7 +261,8 @@ def test_the_loaded_model_knows_both_ways(served: Served):
     expected = dict(zip(NAMES, (maps.numpy() for maps in predict_days(served.student, DAYS)), strict=True))
     plain = served.model.predict(DAYS)
     compact = served.model.predict(np.empty((1, 1, 1, 1, 0), np.float32), params={"npy": to_text(DAYS)})
-    assert plain.keys() == compact.keys() == expected.keys()
+    calibrated = {"calibrated_probability", "zone", "guarantees"}
+    assert plain.keys() == compact.keys() == {*expected, *calibrated}
     for name, maps in expected.items():
         assert np.array_equal(plain[name], maps)
         assert np.array_equal(from_text(compact[name], name), maps)
@@ -249,3 +271,17 @@ def test_the_loaded_model_knows_both_ways(served: Served):
     assert error.value.get_http_status_code() == 400
     with pytest.raises(MlflowException, match="8388608 pixels are too many for one request"):
         served.model.predict(np.broadcast_to(np.float32(0), (2, 5, 23, 2048, 2048)))
+
+
+def test_a_calibration_that_was_stored_later_is_answered_with(served: Served):
+    maps = ask(served.server.url, DAYS)
+    raw = maps.probability.astype(np.float64)
+    assert maps.calibrated_probability is not None and maps.zone is not None
+    assert np.array_equal(maps.calibrated_probability, CALIBRATION.recalibration.apply(raw).astype(np.float32))
+    assert np.array_equal(maps.zone, np.where(raw >= 0.5, np.float32(0.2), np.where(raw >= 0.4, np.float32(0.1), 0)))
+    assert len(np.unique(maps.zone)) > 1, "a map that shows zones"
+    assert [one["expected_miss_at_most"] for one in maps.guarantees] == [0.1, 0.2]
+    assert maps.guarantees[0]["guarantee"].startswith("On average over fires, at most 10 % of the next day's fire lies")
+    status, answer = post(served.server, {"inputs": DAYS.tolist()})
+    assert status == 200 and np.array_equal(np.array(answer["predictions"]["zone"], np.float32), maps.zone)
+    assert answer["predictions"]["guarantees"] == list(maps.guarantees)

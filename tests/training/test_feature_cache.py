@@ -16,7 +16,7 @@ from fcer.core.disagreement import mutual_information, normalized_std, predictiv
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import released
 from fcer.data.synthetic.fires import Recipe, synthesize
-from fcer.errors import DataError, FcerError
+from fcer.errors import DataError, FcerError, FcerWarning
 from fcer.models import load_checkpoint
 from fcer.models.members import Member
 from fcer.models.student import HeadSpec, window_means
@@ -187,6 +187,18 @@ def test_a_damaged_shard_is_named(cached: FeatureCache, tmp_path: Path):
         FcerError, match=r"training-00000.safetensors: cannot be read .*; remove it, and it is computed"
     ):
         CachedSplit([path])
+
+
+def test_a_flipped_bit_is_found_and_its_shard_made_again(teaching: Teaching, cached: FeatureCache, tmp_path: Path):
+    copy = tmp_path / cached.folder.name
+    shutil.copytree(cached.folder, copy)
+    path = copy / "training-00000.safetensors"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 16
+    path.write_bytes(content)
+    with pytest.warns(FcerWarning, match=r"training-00000\.safetensors: its bytes have changed .*; made again"):
+        assert not cache_features(teaching, tmp_path).found
+    assert path.read_bytes() == (cached.folder / path.name).read_bytes()
 
 
 def test_targets(cached: FeatureCache):

@@ -139,6 +139,8 @@ COMMANDS = {
                 "threshold",
                 "png",
                 "geojson",
+                "gis",
+                "assets",
                 "device",
                 *DETECTIONS[1:],
                 *SYNTHETIC,

@@ -28,7 +28,7 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"model: {found.identity['uri']} could not be calibrated; see the line above")
         log.file(calibration_file(found.folder), "calibration")
         log.tags({"fcer.student": calibration.student})
-        said = [store_calibration(found, calibration, log.id)]
+        said = [store_calibration(found, calibration, log.id, config.work)]
         said += [guarantee(rule, calibration.chose_epoch) for rule in calibration.rules_of("threshold")]
         print("\n".join(said))
         log.note("\n".join(f"- {sentence}" for sentence in said))

@@ -13,7 +13,10 @@ from fcer.config import Config, Resolved
 from fcer.data.catalog import Catalog, open_fires
 from fcer.data.detections.suffixes import is_detections
 from fcer.data.geotiff import import_rasterio
+from fcer.deploy.assets import read_assets
 from fcer.deploy.fires import map_targets, predict_fires, rows_as_csv
+from fcer.deploy.gis_extra import import_pyogrio, import_pystac
+from fcer.deploy.gis_files import write_gis_of_all
 from fcer.deploy.map_files import MapFiles
 from fcer.deploy.outlines import write_geojson
 from fcer.errors import ConfigError, FcerError, FcerWarning
@@ -33,11 +36,15 @@ def run(resolved: Resolved) -> None:
     config = resolved.config
     out = config.out or Work(config.work).predictions
     import_rasterio()  # maps cannot be written without it: better said now than fire by fire
+    if config.gis:
+        import_pyogrio()
+        import_pystac()
+    assets = None if config.assets is None else read_assets(config.assets)
     with command_run("predict", resolved, of=config.input.name if config.input else "") as log:
         catalog = _fires(config)
         problems = list(catalog.problems)
         targets = map_targets(catalog, out, problems)
-        files = _map_files(resolved, log)
+        files = replace(_map_files(resolved, log), gis=config.gis, assets=assets)
         begun = time.perf_counter()
         try:
             rows = predict_fires(files, targets, problems)
@@ -52,10 +59,26 @@ def run(resolved: Resolved) -> None:
         if files.features:  # one file of all fires, which MLflow draws on a map
             write_geojson(out / "all_fires.geojson", files.features)
             log.file(out / "all_fires.geojson")
+            if config.gis:
+                maps = [Path(row["file"]) for row in rows if row["area_km2"] != ""]
+                for written in write_gis_of_all(out, files.features, maps):
+                    log.file(written)
+        if assets is not None:
+            _at_risk(out, rows, log)
         log.note(_told(config, out, rows, len(problems)))
         for row in rows if config.png else ():
             log.file(Path(row["file"]).with_suffix(".png"), "quicklooks")
     _say(config, out, rows, len(problems))
+
+
+def _at_risk(out: Path, rows: Sequence[dict[str, Any]], log: RunLog) -> None:
+    """Keep the tables of assets, and say how many forecasts reach any."""
+    reached = [Path(row["file"]).with_suffix(".assets.csv") for row in rows if row["assets_at_risk"]]
+    for table in reached:
+        log.file(table, "assets")
+    total = sum(row["assets_at_risk"] for row in rows)
+    where = f"; see {reached[0]}" if reached else ""
+    print(f"{out}: {total} assets lie on the maps of {len(reached)} of {len(rows)} fires{where}")
 
 
 def _fires(config: Config) -> Catalog:
@@ -128,5 +151,5 @@ def _told(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: i
 
 def _say(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: int) -> None:
     print(_told(config, out, rows, left_out))
-    more = [flag for flag, given in (("--png", config.png), ("--geojson", config.geojson)) if not given]
+    more = [flag for flag, given in (("--png", config.png), ("--gis", config.gis)) if not given]
     print(f"next: open {rows[0]['file']} in a GIS" + (f", or add {' '.join(more)} to the same command" if more else ""))

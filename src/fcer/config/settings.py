@@ -188,6 +188,14 @@ class Config:
     )
     png: bool = option(False, "write a quick-look with a scale bar beside each map")
     geojson: bool = option(False, "write perimeter, zones and contours beside each map")
+    gis: bool = option(
+        False,
+        "write what QGIS and an agency's tools open: GeoPackage, KML, QML styles, a fire mask, a STAC item, and one "
+        "mosaic (VRT) of several fires",
+    )
+    assets: Path | None = option(
+        None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
+    )
     run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: it asks for the newest one"
     )

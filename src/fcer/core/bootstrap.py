@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.rank_counts import RankCounts
@@ -65,10 +65,10 @@ def widened_interval(
         return float("nan"), float("nan")
     ends = []
     for side in ((1 - confidence) / 2, (1 + confidence) / 2):
-        z = np.sqrt((freedom + 1) / freedom) * stats.t.ppf(side, freedom)
+        z = np.sqrt((freedom + 1) / freedom) * special.stdtrit(freedom, side)
         stretch = 1 - acceleration * z
         # beyond its pole the correction says no more than that the end is the outermost draw
-        ends.append(stats.norm.cdf(z / stretch) if stretch > 0 else float(z > 0))
+        ends.append(special.ndtr(z / stretch) if stretch > 0 else float(z > 0))
     low, high = np.quantile(defined, ends)
     return float(low), float(high)
 

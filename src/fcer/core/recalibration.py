@@ -274,7 +274,7 @@ def _isotonic(prob: FloatArray, pixels: IntArray, burnt: IntArray) -> Recalibrat
     least = 1 / (total.sum() + 2)  # a rate that was never seen is not a rate that cannot be
     rate = np.clip(found.x[found.blocks[:-1]], least, 1 - least)
     # beyond the outer steps nothing is known but the order, which a slope too small to matter keeps
-    first, last = (0.0, float(rate[0] * (1 - _END_SLOPE))), (1.0, float(rate[-1] + _END_SLOPE * (1 - rate[-1])))
+    first, last = (0.0, 0.0), (1.0, float(rate[-1] + _END_SLOPE * (1 - rate[-1])))
     inner = zip(middle.tolist(), rate.tolist(), strict=True)
     return Recalibration("isotonic", knots=(first, *inner, last))
 

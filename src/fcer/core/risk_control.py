@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from fcer.core.arrays import FloatArray
 from fcer.errors import InputError
 
-__all__ = ["ControlledRisk", "check_miss", "control_risk", "smallest_miss", "zone_as_if"]
+__all__ = ["ControlledRisk", "check_miss", "control_risk", "cross_bound", "smallest_miss", "zone_as_if"]
 
 _ROUNDING = 1e-12
 
@@ -88,6 +88,16 @@ def control_risk(losses: ArrayLike, miss: float, group: ArrayLike | None = None)
     place = _first_allowed(total + m, miss * (len(known) + m))
     bound = float((total[place] + m) / (len(known) + m))
     return ControlledRisk(place, bound, float(total[place] / len(known)), len(known), m)
+
+
+def cross_bound(losses: ArrayLike, place: int, group: ArrayLike) -> float:
+    """What cross-fitted losses bound the expected miss of a zone by, whatever the groups' models; see `control_risk`.
+
+    >>> cross_bound([[0.5, 0.0], [0.1, 0.0], [0.0, 0.0], [0.2, 0.0]], 0, ["a", "a", "b", "b"])
+    0.4666666666666666
+    """
+    known, m = _check_losses(losses, group)
+    return float((known[:, place].sum() + m) / (len(known) + m))
 
 
 def zone_as_if(losses: ArrayLike, miss: float, times: float) -> int:

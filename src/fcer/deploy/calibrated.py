@@ -13,7 +13,7 @@ from fcer.core.zones import FamilyName, ZoneRule, draw_zone
 from fcer.errors import InputError
 from fcer.models.calibration_files import Calibration
 
-__all__ = ["CONTOURS", "CalibratedMap", "GuaranteedZone", "calibrate_map", "contours", "guarantee"]
+__all__ = ["CONTOURS", "CalibratedMap", "GuaranteedZone", "calibrate_map", "contours", "guarantee", "promises"]
 
 CONTOURS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Probabilities that contours are drawn at."""
@@ -54,6 +54,14 @@ class CalibratedMap:
     probability: NDArray[np.float32]
     zones: tuple[GuaranteedZone, ...]
     """The smallest miss, and so the largest zone, first: each holds the next."""
+
+    @property
+    def innermost(self) -> NDArray[np.float32]:
+        """The expected miss of the smallest zone that holds each pixel; 0 where none does."""
+        miss = np.zeros(self.probability.shape, np.float32)
+        for zone in self.zones:
+            miss[zone.mask] = zone.rule.miss
+        return miss
 
 
 def calibrate_map(
@@ -123,6 +131,19 @@ def guarantee(rule: ZoneRule, chose_epoch: bool = False) -> str:
     if chose_epoch:
         words += " The same fires chose the model's epoch, which flatters it a little."
     return words
+
+
+def promises(calibration: Calibration, family: FamilyName = "threshold") -> list[dict[str, Any]]:
+    """What the zones of a family promise on any map, in numbers and words; the smallest miss first."""
+    return [
+        {
+            "expected_miss_at_most": rule.miss,
+            "family": family,
+            "calibration_fires": rule.n_fires,
+            "guarantee": guarantee(rule, calibration.chose_epoch),
+        }
+        for rule in calibration.rules_of(family)
+    ]
 
 
 def _calibrated_level(rule: ZoneRule, calibration: Calibration) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fcer.config.bounded import parse_json
 from fcer.errors import FcerError, InputError
 from fcer.runtime.npy_text import from_text, to_text
 
@@ -22,6 +23,12 @@ class Maps(NamedTuple):
     """That it burns tomorrow."""
     uncertainty: NDArray[np.float32]
     """How little that is to be trusted."""
+    calibrated_probability: NDArray[np.float32] | None = None
+    """Of a student with a calibration: made to mean what it says."""
+    zone: NDArray[np.float32] | None = None
+    """The expected miss of the smallest guaranteed zone that holds the pixel; 0 where none does."""
+    guarantees: tuple[dict[str, Any], ...] = ()
+    """What each zone promises, in words and numbers."""
 
 
 def ask(url: str, days: ArrayLike, *, timeout: float = 60.0) -> Maps:
@@ -62,7 +69,7 @@ def _post(url: str, body: bytes, timeout: float) -> bytes:
 def _sentence(body: bytes) -> str | None:
     """What the model said was wrong, without what MLflow puts before it."""
     try:
-        message = json.loads(body)["message"]
+        message = parse_json(body)["message"]
     except (ValueError, KeyError, TypeError):
         return None
     return str(message).rpartition("Error: ")[2]
@@ -70,8 +77,9 @@ def _sentence(body: bytes) -> str | None:
 
 def _maps(url: str, body: bytes) -> Maps:
     try:
-        answer: dict[str, Any] = json.loads(body)["predictions"]
-        maps = [from_text(answer[name], name).astype(np.float32) for name in Maps._fields]
+        answer: dict[str, Any] = parse_json(body)["predictions"]
+        calibrated = Maps._fields[2:4] if "zone" in answer else ()
+        maps = [from_text(answer[name], name).astype(np.float32) for name in (*Maps._fields[:2], *calibrated)]
+        return Maps(*maps, guarantees=tuple(map(dict, answer.get("guarantees", ()))))
     except (ValueError, KeyError, TypeError, InputError):
         raise FcerError(f"{url}: the answer is not a student's maps; see which model is served there") from None
-    return Maps(*maps)

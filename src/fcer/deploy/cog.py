@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +12,30 @@ from fcer.data.geotiff import import_rasterio
 from fcer.errors import DataError
 from fcer.runtime.files import atomic_path
 
-__all__ = ["write_cog"]
+__all__ = ["NO_DATA", "write_cog"]
 
+NO_DATA = 255
+"""In a mask, where nothing is known."""
 _TILE = 512
 
 
-def write_cog(
-    path: Path, bands: Mapping[str, NDArray[np.float32]], *, place: Place | None, tags: Mapping[str, str]
-) -> None:
-    """Write maps (H, W) by their description, NaN where there is no data; the file appears once it is whole."""
+def write_cog(path: Path, bands: Mapping[str, NDArray[Any]], *, place: Place | None, tags: Mapping[str, str]) -> None:
+    """Write maps (H, W) by their description; the file appears once it is whole.
+
+    No data is NaN; of masks, which are uint8, it is `NO_DATA`.
+    """
     rasterio = import_rasterio()
-    stack = np.stack(list(bands.values())).astype(np.float32, copy=False)
+    stack = np.stack(list(bands.values()))
+    is_mask = stack.dtype == np.uint8
+    stack = stack if is_mask else stack.astype(np.float32, copy=False)
     count, height, width = stack.shape
     profile = {
         "driver": "COG",
         "count": count,
         "height": height,
         "width": width,
-        "dtype": "float32",
-        "nodata": np.nan,
+        "dtype": "uint8" if is_mask else "float32",
+        "nodata": NO_DATA if is_mask else np.nan,
         "compress": "DEFLATE",
         "predictor": "YES",
         "blocksize": _TILE,
@@ -44,12 +50,19 @@ def write_cog(
         with rasterio.open(partial, "w", **profile) as image:
             image.write(stack)
             image.descriptions = tuple(bands)
-            image.update_tags(**tags)
+            image.update_tags(**tags, **_of_tiff(tags))
         with rasterio.open(partial) as written:
             if written.crs != crs:
                 raise DataError(
                     f"{path}: a GeoTIFF cannot hold the input's coordinate system; reproject the fire to another"
                 )
+
+
+def _of_tiff(tags: Mapping[str, str]) -> dict[str, str]:
+    """When it was made and by what, as any reader of TIFF knows it."""
+    made = tags.get("CREATED")
+    known = {"TIFFTAG_DATETIME": f"{made[:10].replace('-', ':')} {made[11:19]}"} if made else {}
+    return {**known, "TIFFTAG_SOFTWARE": f"fcer {tags['FCER_VERSION']}"} if "FCER_VERSION" in tags else known
 
 
 def _crs(path: Path, said: str) -> object:

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from fcer.data.catalog import Catalog
 from fcer.data.fire import Fire
 from fcer.deploy.map_files import MapFiles
+from fcer.deploy.synthetic_fires import SYNTHETIC, never_burnt
 from fcer.errors import ConfigError, DataError
 
 __all__ = ["map_targets", "predict_fires", "rows_as_csv"]
@@ -28,7 +29,11 @@ def map_targets(catalog: Catalog, out: Path, problems: list[str]) -> list[tuple[
             raise ConfigError(f"out: {out} is one file, but {catalog.root} holds {found} fires; give --out a folder")
         return [(fire, out) for fire in catalog.fires]
     named = Counter(fire.name for fire in catalog.fires)
-    names = [fire.name if named[fire.name] == 1 else f"{fire.year}_{fire.name}" for fire in catalog.fires]
+    names = [
+        (f"{SYNTHETIC}_" if never_burnt(fire) and SYNTHETIC not in fire.name else "")
+        + (fire.name if named[fire.name] == 1 else f"{fire.year}_{fire.name}")
+        for fire in catalog.fires
+    ]
     targets: dict[str, Fire] = {}
     for fire, name in zip(catalog.fires, names, strict=True):
         if targets.setdefault(name, fire) is not fire:

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,19 @@ from fcer import __version__
 from fcer.core.arrays import BoolArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.data.fire import Fire
+from fcer.deploy.assets import Asset, assets_at_risk, write_rows
 from fcer.deploy.calibrated import CalibratedMap, GuaranteedZone, calibrate_map, contours
 from fcer.deploy.cog import write_cog
 from fcer.deploy.fire_map import FireMap, predict_fire
+from fcer.deploy.gis_files import Forecast, write_gis_files
 from fcer.deploy.ground import Ground, ground_of
 from fcer.deploy.outlines import Feature, outlines, write_geojson
+from fcer.deploy.synthetic_fires import never_burnt
 from fcer.errors import DataError, FcerWarning
 from fcer.models.calibration_files import Calibration
 from fcer.models.student_files import LoadedStudent
 
 __all__ = ["MapFiles"]
-
-_SYNTHETIC = "synthetic"
-"""In the name of every fire that never burnt."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,10 @@ class MapFiles:
     threshold: float
     png: bool
     geojson: bool
+    gis: bool = False
+    """Whether GeoPackage, KML, mask, styles and a STAC item are written beside."""
+    assets: tuple[Asset, ...] | None = None
+    """Of an agency: with them, a table of those at risk is written beside."""
     features: list[Feature] = field(default_factory=list)
     """Of all fires written so far."""
 
@@ -59,6 +64,7 @@ class MapFiles:
             place=fire.place,
             tags={key.upper(): str(value) for key, value in about.items()},
         )
+        features: list[Feature] = []
         if ground is not None:
             features = self._outlines(fire, predicted, calibrated, ground, about)
             self.features.extend(features)
@@ -66,6 +72,13 @@ class MapFiles:
                 write_geojson(path.with_suffix(".geojson"), features)
         if self.png:
             self._draw(fire, predicted, calibrated, ground, path.with_suffix(".png"))
+        if self.gis:
+            place = fire.place if ground else None
+            bands = list(self._bands(predicted, calibrated))
+            write_gis_files(Forecast(path, place, predicted, calibrated, self.threshold, features, about, bands))
+        at_risk = self._at_risk(fire, predicted, calibrated, ground)
+        if at_risk:
+            write_rows(path.with_suffix(".assets.csv"), at_risk)
         return {
             "fire": fire.name,
             "date": about["predicted_date"],
@@ -74,8 +87,19 @@ class MapFiles:
             "mean_uncertainty": round(float(np.nanmean(predicted.uncertainty)), 6),
             "max_uncertainty": round(float(np.nanmax(predicted.uncertainty)), 6),
             **{f"zone_{zone.rule.miss:g}_km2": round(zone.area_km2, 4) for zone in calibrated.zones},
+            **({"assets_at_risk": len(at_risk)} if self.assets is not None else {}),
             "file": str(path),
         }
+
+    def _at_risk(
+        self, fire: Fire, predicted: FireMap, calibrated: CalibratedMap, ground: Ground | None
+    ) -> list[dict[str, Any]]:
+        """The assets that the map reaches."""
+        if self.assets is None or ground is None or fire.place is None:
+            return []
+        rows = assets_at_risk(self.assets, fire.place, predicted, calibrated)
+        synthetic = {"synthetic": "yes"} if never_burnt(fire) else {}
+        return [{"fire": fire.name, "date": str(predicted.predicted or "unknown"), **synthetic, **row} for row in rows]
 
     def _calibrated(self, predicted: FireMap, ground: Ground | None) -> CalibratedMap:
         if self.calibration is None:
@@ -92,11 +116,8 @@ class MapFiles:
             f"fire (probability above {self.threshold:g})": fire,
         }
         if calibrated.zones:
-            # from the largest zone to the smallest, each within the one before
-            zone = np.full(known.shape, np.nan, np.float32)
-            for one in calibrated.zones:
-                zone[one.mask] = one.rule.miss
-            bands["zone (expected miss outside at most)"] = zone
+            innermost = calibrated.innermost
+            bands["zone (expected miss outside at most)"] = np.where(innermost > 0, innermost, np.nan)
         return bands
 
     def _warn(self, fire: Fire, predicted: FireMap, ground: Ground | None) -> None:
@@ -107,6 +128,7 @@ class MapFiles:
                 else "it has no coordinate system"
             )
             without = " and no GeoJSON is written" if self.geojson else ""
+            without += " (for a GIS: mask and styles alone)" if self.gis else ""
             sentence = f"{fire.path}: nothing says where on earth it lies ({lost}): its map has pixels alone{without}"
             warnings.warn(sentence, FcerWarning, stacklevel=3)
         if predicted.dates is None:
@@ -118,7 +140,8 @@ class MapFiles:
         zones = {f"zone_{zone.rule.miss:g}": zone.words for zone in calibrated.zones}
         return {
             "fire": fire.name,
-            **({"synthetic": "yes: this fire never burnt"} if _SYNTHETIC in fire.name else {}),
+            **({"synthetic": "yes: this fire never burnt"} if never_burnt(fire) else {}),
+            "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "predicted_date": str(predicted.predicted or "unknown"),
             "input_dates": " ".join(map(str, predicted.dates)) if predicted.dates else "unknown",
             "threshold": self.threshold,
@@ -152,7 +175,7 @@ class MapFiles:
 
         model = f"{self.identity['name']} {self.identity['version']}" if "name" in self.identity else "a student"
         last = f" to {predicted.dates[-1]}" if predicted.dates else ""
-        synthetic = " (synthetic)" if _SYNTHETIC in fire.name else ""
+        synthetic = " (SYNTHETIC)" if never_burnt(fire) else ""
         look = QuickLook(
             title=f"{fire.name}{synthetic}, {predicted.predicted or 'the day after its last'}",
             note=f"predicted by {model} from {self.loaded.student.backbone.days} days{last}",

@@ -1,46 +1,33 @@
 """The whole FCER evaluation of predicted maps: segmentation, sweep, per-image scores, tests, sensitivity."""
 
-import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from fcer.core.rank_bounds import RankBound
 from fcer.core.region_totals import MethodRegions, RegionPlan
-from fcer.core.regions import DEFAULT_RADII, radius_in_pixels
+from fcer.core.regions import DEFAULT_RADII
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.sweep import warn_where_undefined
 from fcer.errors import ConfigError, FcerWarning, PredictionsError, UndefinedMetricWarning
+from fcer.evaluation import settle, tables
 from fcer.evaluation.comparison import compare, confidence, method_pairs
-from fcer.evaluation.controls import CONTROLS, split_controls
+from fcer.evaluation.controls import split_controls
 from fcer.evaluation.engines import Engine, Fires, choose_engine, reads
 from fcer.evaluation.measured_year import MeasuredYear
 from fcer.evaluation.progress import Progress, no_bar, terminal_bar
 from fcer.evaluation.results import Results, Settings
 from fcer.evaluation.segmentation_totals import MethodSegmentation
 from fcer.evaluation.shards import read_whole
-from fcer.evaluation.tables import (
-    anchor_table,
-    corp_table,
-    own_errors_table,
-    per_image_table,
-    reliability_table,
-    risk_coverage_table,
-    segmentation_table,
-    sensitivity_table,
-    sweep_table,
-)
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
 __all__ = ["Options", "evaluate", "evaluate_files"]
 
-_AROUND = (0.5, 0.75, 1.25, 1.5, 2.0)
-_STUDENT, _ENSEMBLE = "student", "ensemble"
 _IN_MEMORY_BYTES = 512 << 20
 
 
@@ -93,8 +80,7 @@ def evaluate(
         Of those draws.
     engine:
         `"exact"` sorts every pixel in memory, `"shards"` adds up shards of images, by 16-bit codes, in memory that
-        does not grow with their number; `"auto"` chooses by the pixels of the
-        largest year.
+        does not grow with their number; `"auto"` chooses by the pixels of the largest year.
     workers:
         Processes that shards are worked on by, side by side; 0 for one on each core.
     progress:
@@ -113,70 +99,22 @@ def evaluate(
     11        inf  0.866       426
     """
     years = [maps] if isinstance(maps, PredictedMaps) else list(maps)
-    stored = _check_years(years)
-    reference = _choose_reference(stored, reference)
+    stored = settle.check_years(years)
+    reference = settle.choose_reference(stored, reference)
     methods, controls = split_controls(stored, reference)
     if not 0 <= threshold < 1:
         raise ConfigError(f"threshold: {threshold!r} is none; give a probability from 0 to below 1, such as 0.5")
-    swept = _parse_radii(radii)
+    swept = settle.parse_radii(radii)
     engine = choose_engine(engine, years)
     if engine == "exact":
         years = [_in_memory(year) for year in years]
     elif progress is terminal_bar:
         progress = None  # shards have a bar of their own there
+    asked = _Asked(years, methods, controls, reference, swept, threshold, bootstrap, seed)
     n_images = sum(year.shape[0] for year in years)
     with closing((progress or no_bar)(n_images * reads(engine, len(methods), len(controls)))) as bar:
-        way = Engine(engine, workers, bar)
-        fires = [Fires.of(year, bootstrap, seed) for year in years]
-        segmentation = [
-            _segment(way, year, methods, of_year, threshold) for year, of_year in zip(years, fires, strict=True)
-        ]
-        anchor_px, anchor_from = _settle_anchor(anchor, segmentation, reference)
-        anchors = _anchors(anchor_px, segmentation)
-        finite = tuple(sorted({*swept[:-1], *anchors.values()}))
-        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, threshold, bootstrap > 0)
-        measured = []
-        for year, of_year, found in zip(years, fires, segmentation, strict=True):
-            regions = way.sweep(year, methods, controls, reference, of_year, plan)
-            _check_regions(year, regions, reference, plan, [*swept, anchor_px])
-            measured.append(MeasuredYear(year, of_year, found, regions, anchor_px))
-    pairs = method_pairs(methods, _STUDENT if _STUDENT in methods else reference, controls)
-    per_image = per_image_table(measured)
-    estimated = {
-        year.maps.year: {
-            pair: year.estimates(*pair) for pair in [*((method, "") for method in (*methods, *controls)), *pairs]
-        }
-        for year in measured
-        if bootstrap
-    }
-    bounds = [found.bound for year in measured for part in (year.segmentation, year.regions) for found in part.values()]
-    bound = RankBound(*map(max, zip(*bounds, strict=True)))
-    return Results(
-        Settings(
-            years=tuple(year.year for year in years),
-            methods=(*methods, *controls),
-            controls=controls,
-            reference=reference,
-            threshold=threshold,
-            anchor_px=anchor_px,
-            anchor_from=anchor_from,
-            bootstrap=bootstrap,
-            seed=seed,
-            engine=engine,
-            **{f"{name}_bound": value for name, value in bound._asdict().items()},
-        ),
-        sweep=sweep_table(measured, swept),
-        segmentation=segmentation_table(measured),
-        anchor=anchor_table(measured, anchor_px),
-        per_image=per_image,
-        tests=compare(per_image, pairs, bootstrap, seed, controls),
-        intervals=confidence(estimated),
-        sensitivity=sensitivity_table(measured, anchors, [pair for pair in pairs if pair[1] not in controls]),
-        reliability=reliability_table(measured),
-        corp=corp_table(measured),
-        own_errors=own_errors_table(measured),
-        risk_coverage=risk_coverage_table(measured),
-    )
+        measured, anchors, anchor_from = _measure(asked, Engine(engine, workers, bar), anchor)
+    return _tabulate(asked, measured, anchors, anchor_from, engine)
 
 
 def evaluate_files(paths: Sequence[Path | str], **options: Unpack[Options]) -> Results:
@@ -193,11 +131,81 @@ def _in_memory(maps: PredictedMaps) -> PredictedMaps:
     return replace(maps, arrays=read_whole(maps))
 
 
-def _segment(
-    way: Engine, maps: PredictedMaps, methods: Sequence[str], fires: Fires, threshold: float
-) -> dict[str, MethodSegmentation]:
-    found = way.segment(maps, methods, fires, threshold)
-    if not any(found[method].burnt.any() for method in methods):
+class _Asked(NamedTuple):
+    """What is evaluated, and how."""
+
+    years: Sequence[PredictedMaps]
+    methods: tuple[str, ...]
+    controls: tuple[str, ...]
+    reference: str
+    swept: Sequence[float]
+    threshold: float
+    bootstrap: int
+    seed: int
+
+
+def _measure(asked: _Asked, way: Engine, anchor: float | str) -> tuple[list[MeasuredYear], Mapping[str, float], str]:
+    """Every year, the anchors by name (the anchor itself first), and where that comes from."""
+    fires = [Fires.of(year, asked.bootstrap, asked.seed) for year in asked.years]
+    segmentation = [_segment(way, asked, *year) for year in zip(asked.years, fires, strict=True)]
+    anchor_px, anchor_from = settle.settle_anchor(anchor, segmentation, asked.reference)
+    anchors = settle.anchors_around(anchor_px, segmentation)
+    finite = tuple(sorted({*asked.swept[:-1], *anchors.values()}))
+    plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, asked.threshold, asked.bootstrap > 0)
+    measured = []
+    for year, of_year, found in zip(asked.years, fires, segmentation, strict=True):
+        regions = way.sweep(year, asked.methods, asked.controls, asked.reference, of_year, plan)
+        _check_regions(year, regions, asked.reference, plan, [*asked.swept, anchor_px])
+        measured.append(MeasuredYear(year, of_year, found, regions, anchor_px))
+    return measured, anchors, anchor_from
+
+
+def _tabulate(
+    asked: _Asked, measured: Sequence[MeasuredYear], anchors: Mapping[str, float], anchor_from: str, engine: str
+) -> Results:
+    methods, controls, anchor_px = asked.methods, asked.controls, anchors["anchor"]
+    every = (*methods, *controls)
+    pairs = method_pairs(methods, settle.STUDENT if settle.STUDENT in methods else asked.reference, controls)
+    singles = [(method, "") for method in every]
+    estimated = {
+        year.maps.year: {pair: year.estimates(*pair) for pair in [*singles, *pairs]}
+        for year in measured
+        if asked.bootstrap
+    }
+    bounds = [found.bound for year in measured for part in (year.segmentation, year.regions) for found in part.values()]
+    bound = RankBound(*map(max, zip(*bounds, strict=True)))
+    per_image = tables.per_image_table(measured)
+    return Results(
+        Settings(
+            years=tuple(year.year for year in asked.years),
+            methods=every,
+            controls=controls,
+            reference=asked.reference,
+            threshold=asked.threshold,
+            anchor_px=anchor_px,
+            anchor_from=anchor_from,
+            bootstrap=asked.bootstrap,
+            seed=asked.seed,
+            engine=engine,
+            **{f"{name}_bound": value for name, value in bound._asdict().items()},
+        ),
+        sweep=tables.sweep_table(measured, asked.swept),
+        segmentation=tables.segmentation_table(measured),
+        anchor=tables.anchor_table(measured, anchor_px),
+        per_image=per_image,
+        tests=compare(per_image, pairs, asked.bootstrap, asked.seed, controls),
+        intervals=confidence(estimated),
+        sensitivity=tables.sensitivity_table(measured, anchors, [pair for pair in pairs if pair[1] not in controls]),
+        reliability=tables.reliability_table(measured),
+        corp=tables.corp_table(measured),
+        own_errors=tables.own_errors_table(measured),
+        risk_coverage=tables.risk_coverage_table(measured),
+    )
+
+
+def _segment(way: Engine, asked: _Asked, maps: PredictedMaps, fires: Fires) -> dict[str, MethodSegmentation]:
+    found = way.segment(maps, asked.methods, fires, asked.threshold)
+    if not any(one.burnt.any() for one in found.values()):
         raise PredictionsError(f"{maps.source}: no image has fire; FCER needs fire in y")
     for method, one in found.items():
         if one.saturated is not None and any(one.saturated):
@@ -206,7 +214,7 @@ def _segment(
                 f"{maps.source}: {method}_prob is in half precision, in which {zeros} of its pixels tie at 0 and "
                 f"{ones} at 1, so that AP cannot rank them; store probabilities in single precision",
                 FcerWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
     return found
 
@@ -222,14 +230,8 @@ def _check_regions(
     curve, anchor = regions[reference].curve, plan.anchors[0]
     n_pixels = int(curve.n_pixels[plan.radii.index(anchor)])
     if regions[reference].n_predicted in (0, n_pixels):
-        what, kind = (
-            ("no fire at all", "missed fire")
-            if not regions[reference].n_predicted
-            else (
-                "nothing but fire",
-                "a false alarm",
-            )
-        )
+        nothing = not regions[reference].n_predicted
+        what, kind = ("no fire at all", "missed fire") if nothing else ("nothing but fire", "a false alarm")
         raise PredictionsError(
             f"{maps.source}: {reference} predicts {what} within {anchor:g} px of fire at the threshold "
             f"{plan.threshold:g}, so that every error is {kind}; give another --threshold or --reference"
@@ -243,81 +245,9 @@ def _check_regions(
             f"AUROC within the predicted class is undefined and NaN in {maps.year} for radius {anchor:g}: "
             "no pixels that were predicted alike are partly right, partly wrong",
             UndefinedMetricWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     for method, found in regions.items():
         if method != reference and found.own is not None:
             own = np.array([found.own.errors.auroc])
             warn_where_undefined(np.array([anchor]), own, f" in {maps.year}, for the own errors of {method},")
-
-
-def _check_years(years: Sequence[PredictedMaps]) -> tuple[str, ...]:
-    """The methods, which all years share."""
-    if not years:
-        raise PredictionsError("no predicted maps to evaluate; give one file for each year")
-    sources: dict[int, str] = {}
-    for maps in years:
-        if maps.year in sources:
-            raise PredictionsError(
-                f"{sources[maps.year]} and {maps.source} both hold the year {maps.year}; give one file for each year"
-            )
-        sources[maps.year] = maps.source
-        if set(maps.methods) != set(years[0].methods):
-            raise PredictionsError(
-                f"{maps.source} has the methods {', '.join(maps.methods)}, "
-                f"{years[0].source} has {', '.join(years[0].methods)}; give every year the same"
-            )
-    return years[0].methods
-
-
-def _choose_reference(methods: Sequence[str], reference: str | None) -> str:
-    if reference is None:
-        return _STUDENT if _STUDENT in methods else next((m for m in methods if m not in CONTROLS), methods[0])
-    if reference not in methods:
-        raise ConfigError(f"reference: there is no method {reference!r}; choose one of {', '.join(methods)}")
-    return reference
-
-
-def _parse_radii(radii: Iterable[float | str]) -> list[float]:
-    """Ascending and without doubles, the full image last."""
-    pixels = {math.inf}
-    for radius in radii:
-        try:
-            pixels.add(math.inf if radius == "full" else radius_in_pixels(radius))
-        except ValueError:
-            raise ConfigError(
-                f"radii: {radius!r} is no radius; give pixels from 0 on, metres such as 1500m, or full"
-            ) from None
-    return sorted(pixels)
-
-
-def _settle_anchor(
-    anchor: float | str, segmentation: Sequence[Mapping[str, MethodSegmentation]], reference: str
-) -> tuple[float, str]:
-    """The anchor in pixels, and where it comes from."""
-    if anchor == "auto":
-        method = _ENSEMBLE if _ENSEMBLE in segmentation[0] else reference
-        pixels = _mean_asd(segmentation, method)
-        if math.isnan(pixels):
-            raise ConfigError(f"anchor: {method} misses every fire and has no ASD; give the anchor in pixels")
-        return pixels, f"the mean ASD of {method}"
-    try:
-        pixels = radius_in_pixels(anchor)
-    except ValueError:
-        pixels = math.inf
-    if math.isinf(pixels):
-        raise ConfigError(f"anchor: {anchor!r} is no radius; give pixels from 0 on, metres such as 1500m, or auto")
-    return pixels, "as given"
-
-
-def _mean_asd(segmentation: Sequence[Mapping[str, MethodSegmentation]], method: str) -> float:
-    """Mean over the years in which the method found a fire."""
-    means = np.array([year[method].mean_asd for year in segmentation])
-    return float(means[~np.isnan(means)].mean()) if not np.isnan(means).all() else math.nan
-
-
-def _anchors(anchor_px: float, segmentation: Sequence[Mapping[str, MethodSegmentation]]) -> dict[str, float]:
-    """The anchor itself, then those that show how much hangs on it."""
-    anchors = {"anchor": anchor_px, **{f"{factor:g} x anchor": factor * anchor_px for factor in _AROUND}}
-    own = {f"ASD of {method}": _mean_asd(segmentation, method) for method in segmentation[0]}
-    return anchors | {name: radius for name, radius in own.items() if not math.isnan(radius)}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fcer.core.recalibration import FireCounts, Recalibration, RecalibrationChoice, choose_recalibration
 from fcer.core.regions import fire_region
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import InputError, PredictionsError
 from fcer.maps.predicted_maps import PredictedMaps
 
@@ -23,18 +24,21 @@ def number_fires(maps: PredictedMaps) -> tuple[NDArray[np.str_], NDArray[np.intp
 
 
 def near_fire_counts(maps: PredictedMaps, method: str, radius: float) -> FireCounts:
-    """A method's probabilities at most `radius` pixels from fire, counted by fire, a few images at a time.
+    """A method's probabilities at most `radius` pixels from the fire that it forecasts, by fire, block by block.
 
-    Images without fire have no such pixels; an infinite radius takes all pixels of the images that do.
+    The forecast's fire, not tomorrow's: that is known when a map is drawn. Pixels around what burns tomorrow burn more
+    often than their probability says, just because they were looked for there; on 27 real fires, probabilities that
+    were calibrated there had an NLL skill of -0.99 over whole images, against 0.36 as they were and 0.39 to 0.42 if
+    calibrated around the forecast. Where no probability is above 0.5, the most probable pixels stand for the fire.
     """
     names, fire_of = number_fires(maps)
     counts = FireCounts.empty(len(names))
     for images in maps.blocks():
         prob, fire, inside = maps.prob(method, images), maps.fire(images), maps.inside(images)
-        for k in np.flatnonzero(fire.any(axis=(1, 2))):
-            near = fire_region(fire[k], radius)
-            if inside is not None:
-                near &= inside[k]
+        for k in range(len(prob)):
+            known = np.ones(prob[k].shape, bool) if inside is None else inside[k]
+            forecast = (prob[k] > min(FIRE_THRESHOLD, np.nextafter(prob[k][known].max(), -1))) & known
+            near = fire_region(forecast, radius) & known
             counts.add(int(fire_of[images.start + k]), prob[k][near], fire[k][near])
     return counts
 

@@ -11,7 +11,7 @@ import pandas as pd
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import PredictionsError
 from fcer.evaluation.comparison import TEST_COLUMNS
-from fcer.evaluation.results_check import TEXT, read_settings, read_tables, read_tests, with_digests
+from fcer.evaluation.results_check import TEXT, listed_files, read_settings, read_tables, read_tests, with_digests
 from fcer.evaluation.summary import summarize
 from fcer.runtime.csv_cells import guarded
 from fcer.runtime.files import atomic_path
@@ -22,6 +22,8 @@ _TABLES = (
     *("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability"),
     *("corp", "own_errors", "risk_coverage"),
 )
+_GUARANTEES = ("zones", "zones_by_fire", "calibration")
+"""Tables that not every evaluation has."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,13 @@ class Results:
     risk_coverage:
         Share of errors among the pixels that a method is surest of, at the anchor; one row per year, method
         and share of pixels kept.
+    zones:
+        Guaranteed zones: nominal and realised miss and area, one row per year, method, family and nominal miss;
+        None where no fires calibrate any.
+    zones_by_fire:
+        The same by fire.
+    calibration:
+        Raw and calibrated probabilities side by side, one row per year, method and radius; None likewise.
     """
 
     settings: Settings
@@ -105,6 +114,9 @@ class Results:
     corp: pd.DataFrame
     own_errors: pd.DataFrame
     risk_coverage: pd.DataFrame
+    zones: pd.DataFrame | None = None
+    zones_by_fire: pd.DataFrame | None = None
+    calibration: pd.DataFrame | None = None
 
     @property
     def auprc_baseline(self) -> float:
@@ -138,20 +150,25 @@ class Results:
         # where that file is, all others are of the same evaluation: what is there of another counts no longer
         (directory / "evaluation.json").unlink(missing_ok=True)
         for name in _TABLES:
-            with atomic_path(directory / f"{name}.csv") as path:
-                _cells(getattr(self, name)).to_csv(path, index=False)
+            _write_table(directory / f"{name}.csv", getattr(self, name))
+        for name in _GUARANTEES:
+            if (table := getattr(self, name)) is None:
+                (directory / f"{name}.csv").unlink(missing_ok=True)  # of an earlier evaluation
+            else:
+                _write_table(directory / f"{name}.csv", table)
         _write_json(directory / "tests.json", [_plain(row) for row in self.tests.to_dict("records")])
         # last: where this file is, all of them are
-        _write_json(directory / "evaluation.json", with_digests(asdict(self.settings), self._beside(directory)))
+        _write_json(directory / "evaluation.json", with_digests(asdict(self.settings), self.files(directory)[:-1]))
 
     @staticmethod
     def files(directory: Path | str) -> list[Path]:
-        """What `write` writes."""
-        return [*Results._beside(Path(directory)), Path(directory) / "evaluation.json"]
+        """What `write` has written."""
+        more = [path for name in _GUARANTEES if (path := Path(directory) / f"{name}.csv").exists()]
+        return [*Results._beside(Path(directory)), *more, Path(directory) / "evaluation.json"]
 
     @staticmethod
     def _beside(directory: Path) -> list[Path]:
-        """All of them but evaluation.json."""
+        """All that every evaluation has but evaluation.json."""
         return [directory / name for name in (*(f"{table}.csv" for table in _TABLES), "tests.json")]
 
     @classmethod
@@ -160,11 +177,19 @@ class Results:
         directory = Path(directory)
         if not (directory / "evaluation.json").is_file():
             raise PredictionsError(f"{directory}: no finished evaluation there; run fcer evaluate --out {directory}")
-        settings = read_settings(directory / "evaluation.json", cls._beside(directory), Settings)
-        tables = read_tables(directory, settings, _TABLES)
+        listed = listed_files(directory / "evaluation.json")
+        more = [name for name in _GUARANTEES if f"{name}.csv" in listed]
+        files = [*cls._beside(directory), *(directory / f"{name}.csv" for name in more)]
+        settings = read_settings(directory / "evaluation.json", files, Settings)
+        tables = read_tables(directory, settings, [*_TABLES, *more])
         # read as whole numbers where no control is among the methods
         counts = {name: table.astype(_some_counts(table, "float64")) for name, table in tables.items()}
         return cls(settings, tests=read_tests(directory / "tests.json", settings, TEST_COLUMNS), **counts)
+
+
+def _write_table(path: Path, table: pd.DataFrame) -> None:
+    with atomic_path(path) as beside:
+        _cells(table).to_csv(beside, index=False)
 
 
 def _some_counts(table: pd.DataFrame, dtype: str) -> dict[str, str]:

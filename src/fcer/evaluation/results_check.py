@@ -20,9 +20,12 @@ from pandas.api.types import is_numeric_dtype
 from fcer.errors import PredictionsError
 from fcer.runtime.csv_cells import unguarded
 
-__all__ = ["TEXT", "read_settings", "read_table", "read_tables", "read_tests", "with_digests"]
+__all__ = ["TEXT", "listed_files", "read_settings", "read_table", "read_tables", "read_tests", "with_digests"]
 
-TEXT = ("fire_id", "date", "method", "scope", "a", "b", "metric", "unit", "binning", "anchor", "family")
+TEXT = (
+    *("fire_id", "date", "method", "scope", "a", "b", "metric", "unit", "binning", "anchor"),
+    *("family", "fitted", "calibration", "kind"),
+)
 """Columns of words; identifiers such as "007" are words, whatever they look like. All others hold numbers."""
 
 _CURVE = (*("year", "method", "radius_px", "radius_m", "auroc", "auprc", "brier", "nll"), *("n_pixels", "n_errors"))
@@ -70,6 +73,13 @@ def read_settings(path: Path, files: Sequence[Path], kind: type[S]) -> S:
     except (TypeError, ValueError) as problem:
         raise _wrong(path, str(problem)) from None
     return settings
+
+
+def listed_files(path: Path) -> set[str]:
+    """The names of the files that evaluation.json says are of its evaluation; `read_settings` checks the rest."""
+    stored = _read_json(path)
+    listed = stored.get(_DIGESTS) if isinstance(stored, dict) else None
+    return set(listed) if isinstance(listed, dict) else set()
 
 
 def _read_json(path: Path) -> Any:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.verdict import verdict
+from fcer.evaluation.zone_verdict import preferred, zones_verdict
 
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results, Settings
@@ -43,8 +44,10 @@ def summarize(results: Results) -> str:
     if len(settings.years) > 1:
         means = _joined(results.over_years("segmentation"), results.over_years("anchor"), ["method"])
         rows += [line for _, row in means for line in _mean_rows(row)]
+    zones = [] if results.zones is None else [zones_verdict(results.zones)]
     head = [
         *(["SYNTHETIC fires: these numbers say nothing of real ones"] if settings.synthetic else []),
+        *zones,
         *verdict(results),
         f"FCER {where}; errors of {settings.reference} at the threshold {settings.threshold:g}",
         "common: ASD where every method has a boundary; skill: against the base rate; "
@@ -53,7 +56,21 @@ def summarize(results: Results) -> str:
     ]
     tests = _test_lines(results.tests[results.tests["scope"] == "pooled"])
     wrapped = [line for text in head for line in textwrap.wrap(text, _WIDTH, subsequent_indent="  ")]
-    return "\n".join([*wrapped, "", *_align(rows), "", *tests])
+    areas = ["", *_align(_zone_rows(results.zones))] if results.zones is not None else []
+    return "\n".join([*wrapped, "", *_align(rows), *areas, "", *tests])
+
+
+def _zone_rows(zones: pd.DataFrame) -> list[list[str]]:
+    """Promised and realised miss and area of each method's zones, as means over years; the same zones once."""
+    rows = [["zones", "method", "promised", "missed", "area km²", "x burnt", "2n fires"]]
+    means = preferred(zones).groupby(["family", "method", "nominal_miss"], sort=False)
+    columns = means[["realised_miss", "area_km2", "times_burnt", "area_2n_km2"]].mean().dropna(subset="area_km2")
+    alike = columns.reset_index(level="method", drop=True).set_index("area_km2", append=True).index.duplicated()
+    columns = columns[~alike]
+    for (family, method, miss), row in columns.iterrows():  # type: ignore[misc]  # of three keys
+        missed, area, times, later = row
+        rows.append([family, method, f"{miss:g}", f"{missed:.3f}", f"{area:.1f}", f"{times:.1f}", f"{later:.1f}"])
+    return rows
 
 
 def _engine_lines(settings: Settings) -> list[str]:
@@ -113,10 +130,16 @@ def _test_lines(pooled: pd.DataFrame) -> list[str]:
 
 def _test_line(row: pd.Series) -> str:
     return (
-        f"{row['a']} > {row['b']}, {row['metric'].upper().replace('_', ' ')} per {row['unit']}: n {row['n']}, "
+        f"{row['a']} > {row['b']}, {_metric(row['metric'])} per {row['unit']}: n {row['n']}, "
         f"r {row['rank_biserial']:+.2f}, p {row['p']:.3g} (Holm {row['p_holm']:.3g}), "
         f"median difference {row['median_delta']:+.3f}"
     )
+
+
+def _metric(name: str) -> str:
+    """What was compared: of zones, the area that is saved."""
+    zone, _, family = name.partition("/")
+    return f"km² saved by its {family} zone" if zone == "zone_area" else name.upper().replace("_", " ")
 
 
 def _align(rows: list[list[str]]) -> list[str]:

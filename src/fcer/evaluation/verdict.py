@@ -6,7 +6,8 @@ all pairs of methods. A mean that is higher without a test that says so is not c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ from fcer.core.statistics import holm_correction
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results
 
-__all__ = ["verdict"]
+__all__ = ["Standing", "standing", "verdict"]
 
 _METRICS = {"auroc": "AUROC", "auroc_within": "AUROC within the predicted class"}
 _LEVEL = 0.05
@@ -40,6 +41,46 @@ def verdict(results: Results) -> list[str]:
     return sentences
 
 
+@dataclass(frozen=True)
+class Standing:
+    """Who leads by one metric at the anchor."""
+
+    methods: tuple[str, ...]
+    """Those that are no controls, the highest mean first."""
+    leading: tuple[str, ...]
+    """Those of them that no other is clearly above."""
+    is_clear: bool
+    """Whether one leads alone and is clearly above every other."""
+    controls: tuple[str, ...]
+    equal_controls: tuple[str, ...]
+    """Controls that none of the leading is clearly above."""
+    scores: Mapping[str, float]
+    unit: str
+    """What the tests compare: `fire`, or `image` where fires are unknown."""
+    n: int
+    """How many of them."""
+
+
+def standing(results: Results, metric: str) -> Standing | None:
+    """Who leads; None where the metric is defined for no method."""
+    scores = results.over_years("anchor").set_index("method")[metric].dropna()
+    methods = [name for name in scores.index if name not in results.settings.controls]
+    if not methods:
+        return None
+    compared = _Compared(results, metric, scores)
+    ordered, leading = compared.ordered(methods)
+    return Standing(
+        tuple(ordered),
+        tuple(leading),
+        len(leading) == 1 and all(compared.above(leading[0], other) for other in ordered[1:]),
+        tuple(compared.controls),
+        tuple(compared.equal_controls(leading)),
+        {str(name): float(score) for name, score in scores.items()},
+        compared.unit,
+        compared.n,
+    )
+
+
 class _Compared:
     """Pairs of one metric by their paired tests."""
 
@@ -48,7 +89,8 @@ class _Compared:
         tests = results.tests[(results.tests["scope"] == "pooled") & (results.tests["metric"] == metric)]
         self.unit = "fire" if (tests["unit"] == "fire").any() else "image"
         tests = tests[tests["unit"] == self.unit]
-        self.tested = f"by {self.unit}, n {int(tests['n'].max()) if len(tests) else 0}"
+        self.n = int(tests["n"].max()) if len(tests) else 0
+        self.tested = f"by {self.unit}, n {self.n}"
         self._signs: dict[tuple[str, str], int] = {}
         for _, family in tests.groupby(tests["b"].isin(self.controls)):
             clear = holm_correction(family["p_two_sided"]) < _LEVEL
@@ -60,21 +102,29 @@ class _Compared:
         """Whether `a` is clearly higher."""
         return self._signs.get((a, b), 0) > 0
 
+    def ordered(self, methods: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The methods by their means, and those of them that no other is clearly above."""
+        ordered = sorted(methods, key=lambda name: -self.scores[name])
+        return ordered, [name for name in ordered if not any(self.above(other, name) for other in ordered)]
+
+    def equal_controls(self, leading: Sequence[str]) -> list[str]:
+        """Controls that none of the leading is clearly above."""
+        return [name for name in self.controls if not any(self.above(method, name) for method in leading)]
+
     def named(self, names: Sequence[str]) -> str:
         """Names with their means."""
         return ", ".join(f"{name} ({self.scores[name]:.3f})" for name in names)
 
 
 def _sentences(compared: _Compared, methods: Sequence[str]) -> list[str]:
-    ordered = sorted(methods, key=lambda name: -compared.scores[name])
-    leading = [name for name in ordered if not any(compared.above(other, name) for other in ordered)]
+    ordered, leading = compared.ordered(methods)
     said = [_order(compared, ordered, leading)]
     if {_STUDENT, _ENTROPY} <= set(methods):
         how = "not separable from"
         for better, worse, words in ((_STUDENT, _ENTROPY, "better than"), (_ENTROPY, _STUDENT, "worse than")):
             how = words if compared.above(better, worse) else how
         said.append(f"{_STUDENT} is {how} its own backbone's {compared.named([_ENTROPY])} {compared.tested}")
-    equal = [name for name in compared.controls if not any(compared.above(method, name) for method in leading)]
+    equal = compared.equal_controls(leading)
     if equal:
         said.append(
             f"a control does as well: {compared.named(equal)} is not clearly below {compared.named(leading[:1])}"

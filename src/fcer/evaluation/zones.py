@@ -3,8 +3,8 @@
 Maps are read image by image, and what is kept is counts by fire and level.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from fcer.errors import InputError
 from fcer.evaluation.recalibrated import number_fires
 from fcer.maps.predicted_maps import PredictedMaps
 
-__all__ = ["MISSES", "FireZones", "fit_family", "fit_rules", "measure_zones"]
+__all__ = ["MISSES", "FireZones", "Measure", "fit_family", "fit_rules", "measure_once", "measure_zones"]
 
 MISSES = (0.05, 0.1, 0.2)
 """Expected misses that zones are drawn for unless others are asked for."""
@@ -41,17 +41,17 @@ class FireZones:
     """Over all days."""
     burnt_km2: FloatArray
     """(fires,), over all days."""
+    group: NDArray[np.str_]
+    """(fires,): the year, or group of fires, whose model it was that had not seen them."""
 
     def take(self, fires: IntArray | BoolArray) -> "FireZones":
         """Some of the fires."""
-        return FireZones(
-            self.family, self.fire_id[fires], self.miss[fires], self.area_km2[fires], self.burnt_km2[fires]
-        )
+        return FireZones(self.family, *(getattr(self, field.name)[fires] for field in fields(self)[1:]))
 
     @classmethod
     def join(cls, parts: Sequence["FireZones"]) -> "FireZones":
         """The fires of all parts, which are of one family."""
-        columns = ("fire_id", "miss", "area_km2", "burnt_km2")
+        columns = [field.name for field in fields(cls)[1:]]
         return cls(parts[0].family, *(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
     @property
@@ -97,7 +97,25 @@ def measure_zones(
     days = np.bincount(fire_of, minlength=len(names))
     with np.errstate(invalid="ignore"):
         miss /= burnt_days[:, None]
-    return FireZones(family, names, miss, area * (_PIXEL_KM2 / days[:, None]), burnt * (_PIXEL_KM2 / days))
+    group = np.full(len(names), str(maps.year))
+    return FireZones(family, names, miss, area * (_PIXEL_KM2 / days[:, None]), burnt * (_PIXEL_KM2 / days), group)
+
+
+Measure = Callable[[PredictedMaps, str, ZoneFamily, Recalibration], FireZones]
+"""`measure_zones`, or that with a memory."""
+
+
+def measure_once() -> Measure:
+    """`measure_zones` that reads no maps twice for the same: in cross-fitting each year calibrates all the others."""
+    known: dict[tuple[Any, ...], FireZones] = {}
+
+    def measure(maps: PredictedMaps, method: str, family: ZoneFamily, recalibration: Recalibration) -> FireZones:
+        key = maps.year, maps.source, method, family, recalibration
+        if key not in known:
+            known[key] = measure_zones(maps, method, family, recalibration)
+        return known[key]
+
+    return measure
 
 
 def fit_family(
@@ -106,6 +124,7 @@ def fit_family(
     name: FamilyName,
     recalibration: Recalibration = NONE,
     miss: float = 0.1,
+    measure_maps: Measure = measure_zones,
 ) -> FireZones:
     """A family on the fires of some files that calibrate it: for widened zones, those with no part in choosing κ.
 
@@ -117,7 +136,7 @@ def fit_family(
         raise InputError(f"no validation maps of {method} to calibrate zones on; predict its validation fires first")
 
     def measure(family: ZoneFamily) -> FireZones:
-        return FireZones.join([measure_zones(some, method, family, recalibration) for some in maps])
+        return FireZones.join([measure_maps(some, method, family, recalibration) for some in maps])
 
     if name != "widened":
         return measure(ZoneFamily(name))

@@ -21,6 +21,7 @@ from fcer.models.unet import Decoder, UNet
 
 __all__ = [
     "ARCHITECTURES",
+    "MARGIN",
     "STRIDE",
     "Architecture",
     "Backbone",
@@ -33,6 +34,9 @@ __all__ = [
 
 STRIDE = 32
 """How much smaller than the image the deepest feature map is."""
+
+MARGIN = 16
+"""Pixels that images grow by on every side before members that are trained here predict them, cropped off after."""
 
 # the released shape, which is width 1
 _STAGES = (64, 128, 256, 512)
@@ -81,7 +85,10 @@ class Backbone(nn.Module, ABC):
         spec: what it was built from.
         days: how many days it takes.
         model: encoder, decoder and segmentation head, under the name that released checkpoints use.
+        margin: how far images grow before they are predicted (`fcer.models.inference.padded`); released ones' do not.
     """
+
+    margin: int = 0
 
     def __init__(self, spec: BackboneSpec, in_channels: int) -> None:
         super().__init__()

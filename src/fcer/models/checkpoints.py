@@ -16,6 +16,8 @@ from fcer.models.weights import backbone_from_weights, unreadable
 
 __all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
 
+_MOST_MARGIN = 256
+
 
 @dataclass(frozen=True)
 class CheckpointInfo:
@@ -43,6 +45,8 @@ class CheckpointInfo:
     """Stands for all that decided the weights; none where `fcer train` did not make them, or did not yet say it."""
     pos_weight: float | None = None
     """Weight of a burning pixel in the loss that they were trained with; none where that is not known."""
+    margin: int = 0
+    """Pixels that images grow by before they are predicted with them; released ones', and older ones', do not."""
 
     def __post_init__(self) -> None:
         if self.arch not in ARCHITECTURES:
@@ -57,6 +61,8 @@ class CheckpointInfo:
             raise ValueError(f"val_ap {self.val_ap} is outside [0, 1]")
         if self.pos_weight is not None and not 0 < self.pos_weight < math.inf:
             raise ValueError(f"pos_weight {self.pos_weight} is no weight")
+        if not 0 <= self.margin <= _MOST_MARGIN:
+            raise ValueError(f"a margin of {self.margin} px is outside [0, {_MOST_MARGIN}]")
 
     @property
     def spec(self) -> BackboneSpec:
@@ -66,7 +72,7 @@ class CheckpointInfo:
 
 def save_checkpoint(path: Path, backbone: Backbone, info: CheckpointInfo) -> None:
     """Write the backbone's weights and `info` to `path`, whole or not at all."""
-    if info.spec != backbone.spec:
+    if (info.spec, info.margin) != (backbone.spec, backbone.margin):
         raise ValueError(f"{info.spec} does not describe a backbone built from {backbone.spec}")
     weights = {key: value.detach().cpu().contiguous() for key, value in backbone.state_dict().items()}
     if {key: tuple(value.shape) for key, value in weights.items()} != state_shapes(info.spec):
@@ -100,6 +106,7 @@ def load_checkpoint(
             f"{path}: its header says width {info.width:g}, its weights {backbone.spec.width:g}; "
             "the file was tampered with, train it again"
         )
+    backbone.margin = info.margin
     return backbone, info
 
 

@@ -4,25 +4,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from fcer import __version__
 from fcer.core.disagreement import entropy
-from fcer.core.recalibration import NONE, Kind, Recalibration, choose_recalibration, fit_recalibration
+from fcer.core.recalibration import Recalibration, RecalibrationChoice
 from fcer.core.zones import FAMILIES, ZoneRule
 from fcer.errors import InputError
-from fcer.evaluation.recalibrated import near_fire_counts, number_fires
+from fcer.evaluation.calibration_table import calibration_rows
+from fcer.evaluation.guarantees import Guarantees
+from fcer.evaluation.recalibrated import choose_from_maps, number_fires
+from fcer.evaluation.results import Results
 from fcer.evaluation.zone_table import zone_tables
 from fcer.evaluation.zones import fit_family, fit_rules
 from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
-from fcer.models.calibration_files import Calibration, calibration_file, load_calibration, save_calibration
+from fcer.models.calibration_files import Calibration, load_calibration, save_calibration
 from fcer.models.ensemble import batches_of, sample_labels, standardise
 from fcer.models.student_files import LoadedStudent, load_student
+from fcer.pipeline.scoring import prior_of
 from fcer.pipeline.study_data import Say, StudyData
-from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 
-__all__ = ["calibrate_student", "write_zones"]
+__all__ = ["calibrate_student", "student_guarantees"]
 
 _SCHEMA = 1
 """Raised when the maps of the same validation fires would be others."""
@@ -41,11 +43,11 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
     there = load_calibration(folder, loaded.head.key)
     if there is not None and {rule.miss for rule in there.rules} >= _possible(misses, len(there.fires)):
         return there
-    prior = _prior(data)
+    prior = prior_of(data.config)
     with validation_maps(data, loaded) as maps:
         try:
             weight = prior.weight if prior.kind == "prior" else None
-            recalibration = _recalibration(maps, weight)
+            choice = choose_from_maps([maps], "student", loaded.head.anchor_px, weight)
             rules = _rules(maps, prior, misses)
         except InputError as error:
             say(f"{folder.name}: not calibrated, since {error}")
@@ -53,38 +55,45 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
         fires = tuple(map(str, number_fires(maps)[0]))
     calibration = Calibration(
         student=loaded.head.key,
-        recalibration=recalibration,
+        recalibration=choice.recalibration,
         zone_prior=prior,
         rules=rules,
-        radius_px=float(_everywhere(maps)),
+        radius_px=loaded.head.anchor_px,
         fires=fires,
         chose_epoch=True,
         code_version=__version__,
     )
     save_calibration(folder, calibration)
-    _tell(say, folder.name, calibration, misses)
+    _tell(say, folder.name, calibration, choice, misses)
     return calibration
 
 
-def write_zones(data: StudyData, students: Sequence[Path], test_files: Sequence[Path], out: Path) -> pd.DataFrame:
-    """`zones.csv`: nominal and realised miss and area on each test year, and by fire in `zones_by_fire.csv`."""
-    config, prior = data.config, _prior(data)
+def student_guarantees(
+    data: StudyData, students: Sequence[Path], test_files: Sequence[Path], results: Results
+) -> Guarantees | None:
+    """What the calibrations of the years' students, which `predict` applies, promise and keep on the test years."""
+    config, prior = data.config, prior_of(data.config)
     found = []
     for folder, file in zip(students, test_files, strict=True):
-        if not calibration_file(folder).exists():
+        loaded = load_student(folder)
+        calibration = load_calibration(folder, loaded.head.key)
+        if calibration is None:
             continue
-        with open_maps(file) as test, validation_maps(data, load_student(folder)) as validation:
+        with open_maps(file) as test, validation_maps(data, loaded) as validation:
             methods = [name for name in _METHODS if name in test.methods]
-            how = {"misses": config.miss, "recalibrations": dict.fromkeys(methods, prior), "seed": config.seed}
-            found.append(zone_tables([validation], test, methods, n_draws=config.bootstrap, **how))  # type: ignore[arg-type]
-    if not found:
-        return pd.DataFrame()
-    tables = {"zones": [one.table for one in found], "zones_by_fire": [one.by_fire for one in found]}
-    joined = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
-    for name, table in joined.items():
-        with atomic_path(out / f"{name}.csv") as partial:
-            table.to_csv(partial, index=False)
-    return joined["zones"]
+            zones = zone_tables(
+                [validation],
+                test,
+                methods,
+                misses=config.miss,
+                recalibrations=dict.fromkeys(methods, prior),
+                n_draws=config.bootstrap,
+                seed=config.seed,
+            )
+            radii = list(results.sweep["radius_px"].unique())
+            rows = calibration_rows(test, {"student": calibration.recalibration}, radii, "validation")
+            found.append(Guarantees(zones, rows))
+    return Guarantees.join(found)
 
 
 def validation_maps(data: StudyData, loaded: LoadedStudent) -> PredictedMaps:
@@ -122,28 +131,6 @@ def _predict(data: StudyData, loaded: LoadedStudent, path: Path) -> None:
     write_maps(path, PredictedMaps.from_arrays(arrays, year=loaded.head.val_years[0], source=str(path)))
 
 
-def _recalibration(maps: PredictedMaps, weight: float | None) -> Recalibration:
-    """None, the training weight undone, or scale and shift of the logit, whichever has the best cross-validated NLL.
-
-    Fitted on whole images: near the fire is known of tomorrow's fire only afterwards, and what is calibrated there says
-    10 % of every pixel far away. Isotonic steps would put all pixels that may burn into the highest one or two.
-    """
-    counts = near_fire_counts(maps, "student", _everywhere(maps))
-    nll = choose_recalibration(counts, weight).nll
-    kinds: list[Kind] = [kind for kind in ("none", "prior", "platt") if kind in nll]
-    return fit_recalibration(min(kinds, key=lambda kind: nll[kind]), counts, weight)
-
-
-def _everywhere(maps: PredictedMaps) -> int:
-    """A radius in px that reaches across any image."""
-    return sum(maps.shape[1:])
-
-
-def _prior(data: StudyData) -> Recalibration:
-    """What undoes the weight of fire pixels in the loss, where it is known: of members that we trained."""
-    return NONE if data.config.checkpoints is not None else Recalibration("prior", weight=data.config.pos_weight)
-
-
 def _possible(misses: Sequence[float], fires: int) -> set[float]:
     return {miss for miss in misses if miss >= 1 / (fires + 1)}
 
@@ -161,10 +148,18 @@ def _rules(maps: PredictedMaps, prior: Recalibration, misses: Sequence[float]) -
     return tuple(rules)
 
 
-def _tell(say: Say, name: str, calibration: Calibration, misses: Sequence[float]) -> None:
+def _tell(say: Say, name: str, calibration: Calibration, choice: RecalibrationChoice, misses: Sequence[float]) -> None:
+    candidates = ", ".join(f"{kind} {nll:.4f}" for kind, nll in choice.nll.items())
+    say(
+        f"{name}: calibrated by {calibration.recalibration.kind}; NLL of fires that a candidate was not fitted on, "
+        f"within {calibration.radius_px:.3g} px of the forecast's fire: {candidates} (ties to the simpler)"
+    )
     zones = calibration.rules_of("threshold")
-    possible = ", ".join(f"{rule.miss:g} ({rule.area_km2:.0f} km² on average)" for rule in zones)
+    possible = "; ".join(
+        f"{rule.miss:g}: {rule.area_km2:.0f} km² on average, {rule.area_2n_km2:.0f} if {2 * rule.n_fires} fires like "
+        f"these {rule.n_fires} calibrated"
+        for rule in zones
+    )
     lacking = [f"{miss:g}" for miss in misses if miss not in {rule.miss for rule in zones}]
     without = f"; {len(calibration.fires)} fires cannot guarantee {', '.join(lacking)}" if lacking else ""
-    guaranteed = f"zones for an expected miss of at most {possible}" if possible else "no zone"
-    say(f"{name}: calibrated by {calibration.recalibration.kind}, {guaranteed}{without}")
+    say(f"{name}: {f'zones by expected miss: {possible}' if possible else 'no zone'}{without}")

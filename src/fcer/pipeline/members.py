@@ -29,7 +29,7 @@ from fcer.training import (
 
 __all__ = ["PlannedMember", "compare_members", "members_of", "plan_members", "train_members"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Of a folder of members: raised when other members would lie in it under the same settings and data."""
 
 

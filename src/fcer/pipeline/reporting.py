@@ -10,7 +10,6 @@ from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.report import join, write_report
-from fcer.report.zones import read_zones
 
 __all__ = ["is_the_papers", "report_results"]
 
@@ -35,12 +34,13 @@ def report_results(
         raise ConfigError(
             f"ablation: two folders are called {max(names, key=names.count)}; give each a name of its own"
         )
+    results = join(folders)
     written = write_report(
-        join(folders),
+        results,
         out,
         maps=[path for folder in folders for path in _maps(folder)],
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
-        zones=read_zones(folders),
+        zones=results.zones,
         paper=paper,
         provenance={"MLflow run": log.id, **provenance},
     )

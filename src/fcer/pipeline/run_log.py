@@ -1,22 +1,24 @@
-"""What a study tells of itself while it runs; `tracking` writes it to MLflow, the null log to nowhere."""
+"""What a study tells of itself while it runs; `tracking` writes it to MLflow, `NO_LOG` to nowhere."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+# ruff: noqa: ARG002 (what is logged to nowhere is not looked at)
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results  # whoever logs a forecast needs no evaluation
 
-__all__ = ["NO_LOG", "NullLog", "RunLog", "RunOnDemand"]
+__all__ = ["NO_LOG", "RunLog", "RunOnDemand"]
 
 
-class RunLog(Protocol):
-    """A run to log to."""
+class RunLog:
+    """A run to log to; as it stands here it logs nothing: a study in a notebook or a test needs no server."""
 
     @property
     def id(self) -> str:
         """By which other runs can name this one."""
+        return ""
 
     def params(self, values: Mapping[str, Any]) -> None:
         """Settings, and what was decided."""
@@ -60,78 +62,18 @@ class RunLog(Protocol):
         self, name: str, settings: Mapping[str, Any], *, reopen: bool = False
     ) -> AbstractContextManager["RunLog"]:
         """A run below this one, which ends with the block; with `reopen`, one that a kill left there goes on."""
+        return nullcontext(self)
 
     def knows(self, tag: str, value: str) -> bool:
         """Whether some finished run carries this tag."""
+        return False
 
     def known_below(self, tag: str) -> set[str]:
         """The values that finished runs below this one have under a tag."""
-
-
-class NullLog:
-    """Logs nothing: a study in a notebook or a test needs no server."""
-
-    id = ""
-
-    def params(self, values: Mapping[str, Any]) -> None:
-        """See `RunLog`."""
-
-    def metrics(self, values: Mapping[str, float], step: int = 0) -> None:
-        """See `RunLog`."""
-
-    def curves(self, rows: Iterable[tuple[str, float, int]]) -> None:
-        """See `RunLog`."""
-
-    def tags(self, values: Mapping[str, str]) -> None:
-        """See `RunLog`."""
-
-    def link(self, runs: Mapping[str, str]) -> None:
-        """See `RunLog`."""
-
-    def link_tagged(self, runs: Mapping[str, tuple[str, str]]) -> None:
-        """See `RunLog`."""
-
-    def file(self, path: Path, folder: str | None = None) -> None:
-        """See `RunLog`."""
-
-    def text(self, text: str, name: str) -> None:
-        """See `RunLog`."""
-
-    def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
-        """See `RunLog`."""
-
-    def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
-        """See `RunLog`."""
-
-    def note(self, markdown: str) -> None:
-        """See `RunLog`."""
-
-    def results(
-        self, results: "Results", folder: Path, *, passes: Mapping[str, int], colours: Mapping[str, str]
-    ) -> None:
-        """See `RunLog`."""
-
-    @contextmanager
-    def child(
-        self,
-        name: str,  # noqa: ARG002
-        settings: Mapping[str, Any],  # noqa: ARG002
-        *,
-        reopen: bool = False,  # noqa: ARG002
-    ) -> Iterator["NullLog"]:
-        """See `RunLog`."""
-        yield self
-
-    def knows(self, tag: str, value: str) -> bool:  # noqa: ARG002
-        """Nothing is known, and nothing logged twice matters."""
-        return False
-
-    def known_below(self, tag: str) -> set[str]:  # noqa: ARG002
-        """Nothing is known."""
         return set()
 
 
-NO_LOG: RunLog = NullLog()
+NO_LOG = RunLog()
 
 
 class RunOnDemand:

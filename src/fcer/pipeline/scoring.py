@@ -1,16 +1,20 @@
 """Predicted maps of any origin, evaluated, written and logged; no torch is needed for it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from fcer.config import Config
+from fcer.core.recalibration import NONE, Recalibration
 from fcer.errors import ConfigError
 from fcer.evaluation import Results, evaluate_files
+from fcer.evaluation.guarantees import Guarantees, cross_fitted, with_guarantees
 from fcer.evaluation.looks import looks
+from fcer.maps.predicted_maps import open_maps
 from fcer.pipeline.run_log import RunLog
 
-__all__ = ["score_maps", "threshold_of"]
+__all__ = ["prior_of", "score_maps", "threshold_of"]
 
 
 def threshold_of(config: Config) -> float:
@@ -22,6 +26,12 @@ def threshold_of(config: Config) -> float:
     return config.pos_weight / (1 + config.pos_weight)
 
 
+def prior_of(config: Config) -> Recalibration:
+    """What undoes the weight of fire pixels in the loss, where it is known: of members that we trained."""
+    known = config.checkpoints is None and not config.predictions
+    return Recalibration("prior", weight=config.pos_weight) if known else NONE
+
+
 def score_maps(
     config: Config,
     files: Sequence[Path],
@@ -31,6 +41,7 @@ def score_maps(
     passes: Mapping[str, int] | None = None,
     anchor_px: float | None = None,
     synthetic: bool = False,
+    of_students: Callable[[Results], Guarantees | None] | None = None,
 ) -> Results:
     """Evaluate the maps of some years; the results are on disk before they are logged.
 
@@ -50,6 +61,8 @@ def score_maps(
         What `auto` means where validation years have told; else it is the ASD of the maps themselves.
     synthetic:
         Whether the fires never burnt, which every table and page then says first.
+    of_students:
+        Gives what students' own calibrations promise on these years; else years calibrate each other alone.
     """
     anchor = anchor_px if config.anchor == "auto" and anchor_px is not None else config.anchor
     results = evaluate_files(
@@ -68,6 +81,11 @@ def score_maps(
         results = replace(results, settings=replace(results.settings, anchor_from=origin))
     if synthetic:
         results = replace(results, settings=replace(results.settings, synthetic=True))
+    found = [of_students(results)] if of_students else []
+    with ExitStack() as opened:
+        years = [opened.enter_context(open_maps(path, values=False)) for path in files]
+        found.append(cross_fitted(years, results, config.miss, prior_of(config)))
+    results = with_guarantees(results, Guarantees.join([one for one in found if one is not None]))
     results.write(out)
 
     colours = {method: look.colour for method, look in looks(results.settings.methods).items()}

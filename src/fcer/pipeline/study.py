@@ -11,8 +11,9 @@ from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.errors import DataError, FcerWarning
 from fcer.evaluation import Results
+from fcer.evaluation.guarantees import Guarantees
 from fcer.models.student_files import load_student
-from fcer.pipeline.calibration import write_zones
+from fcer.pipeline.calibration import student_guarantees
 from fcer.pipeline.ensembles import YearEnsemble, open_ensemble
 from fcer.pipeline.members import train_members
 from fcer.pipeline.reporting import is_the_papers, report_results
@@ -123,9 +124,15 @@ class Study:
     def evaluation(self, out: Path | None = None) -> Results:
         """FCER on the predicted maps of every test year; results in `out`, the maps beside them."""
         where, maps = self._out(out), self.maps(out)
-        results = score_maps(self.config, maps.files, where, self.log, passes=maps.passes, anchor_px=maps.anchor_px)
-        self._zones(maps, where)
-        return results
+        return score_maps(
+            self.config,
+            maps.files,
+            where,
+            self.log,
+            passes=maps.passes,
+            anchor_px=maps.anchor_px,
+            of_students=lambda results: self._guarantees(maps, results),
+        )
 
     def report(self, out: Path | None = None, *, provenance: dict[str, str] | None = None) -> Path:
         """The page on the evaluation in `out`, in its folder `report`; the evaluation is made where it is not there."""
@@ -139,16 +146,12 @@ class Study:
             self.config, [folder], where, self.log, paper=paper, provenance={**data, **(provenance or {})}
         )[-1]
 
-    def _zones(self, maps: YearMaps, out: Path) -> None:
-        """Guaranteed zones on the test years, where there are students that hold a calibration."""
+    def _guarantees(self, maps: YearMaps, results: Results) -> Guarantees | None:
+        """What students that hold a calibration promise, held to the test years."""
         if "student" not in maps.passes:
-            return
-        years = self.setup.test_years
-        students = [self.student(year).folder for year in years]
-        table = write_zones(self.setup, students, maps.files, out)
-        if not table.empty:
-            self.log.file(out / "zones.csv", "results")
-            self.log.file(out / "zones_by_fire.csv", "results")
+            return None
+        students = [self.student(year).folder for year in self.setup.test_years]
+        return student_guarantees(self.setup, students, maps.files, results)
 
     def _out(self, out: Path | None) -> Path:
         return out or self.config.out or self.setup.work.study

@@ -18,12 +18,9 @@ from fcer.models.student_files import backbone_file, head_file, read_head_info
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
 from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
 
-__all__ = ["CHAMPION_URI", "FoundStudent", "find_student", "has_champion"]
+__all__ = ["CHAMPION_URI", "FoundStudent", "fetch_artifact", "find_student", "has_champion", "student_path"]
 
 CHAMPION_URI = f"models:/{REGISTERED}@{CHAMPION}"
-
-CALIBRATION_TAG = "fcer.calibration"
-"""Of a version: the calibration that counts, as JSON with its checksum; none: the one that was logged with it."""
 
 _NAMED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@]+)|/(?P<version>\d+))")
 _RUN = re.compile(r"(?:runs:/)?(?P<run>[0-9a-f]{32})(?:/(?P<path>.+))?")
@@ -71,8 +68,6 @@ def find_student(model: str, into: Path) -> FoundStudent:
         raise failed(error) from error
     known = {"name": registered.name, "version": str(registered.version), "run_id": str(registered.run_id or "")}
     folder = _downloaded(f"models:/{registered.name}/{registered.version}", into)
-    if newer := registered.tags.get(CALIBRATION_TAG):
-        calibration_file(folder).write_text(newer, encoding="utf-8")  # checked, as any, when it is read
     return _described(folder, {"uri": model, **known})
 
 
@@ -101,19 +96,19 @@ def _of_run(client: mlflow.MlflowClient, model: str, run: re.Match[str]) -> Mode
 
 def _downloaded(uri: str, into: Path) -> Path:
     """The student's two files of weights, by names of ours: nothing that a server says decides where they lie."""
-    there = _fetch(uri, "MLmodel", into)
-    inside = _student_path(uri, there)
+    there = fetch_artifact(uri, "MLmodel", into)
+    inside = student_path(uri, there)
     folder = into / "student"
     folder.mkdir()
     for target in (backbone_file(folder), head_file(folder)):
-        _fetch(uri, f"{inside}/{target.name}", into).rename(target)
+        fetch_artifact(uri, f"{inside}/{target.name}", into).rename(target)
     inside_it = {PurePosixPath(file.path).name for file in mlflow.artifacts.list_artifacts(f"{uri}/{inside}") or ()}
     if (calibration := calibration_file(folder)).name in inside_it:
-        _fetch(uri, f"{inside}/{calibration.name}", into).rename(calibration)
+        fetch_artifact(uri, f"{inside}/{calibration.name}", into).rename(calibration)
     return folder
 
 
-def _student_path(uri: str, mlmodel: Path) -> PurePosixPath:
+def student_path(uri: str, mlmodel: Path) -> PurePosixPath:
     """Where in the model the student's folder lies."""
     try:
         said = read_yaml(mlmodel)
@@ -125,7 +120,8 @@ def _student_path(uri: str, mlmodel: Path) -> PurePosixPath:
     return path
 
 
-def _fetch(uri: str, path: str, into: Path) -> Path:
+def fetch_artifact(uri: str, path: str, into: Path) -> Path:
+    """One file of a logged model, in a folder."""
     try:
         fetched = mlflow.artifacts.download_artifacts(f"{uri}/{path}", dst_path=str(into))
     except (MlflowException, OSError) as error:

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
-from fcer.report.style import METRIC_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
+from fcer.report.style import SHORT_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
 
 __all__ = ["ablation", "ablation_data", "reliability", "reliability_data", "risk_coverage", "sensitivity"]
 
@@ -88,7 +88,7 @@ def risk_coverage(results: Results, style: Mapping[str, Look]) -> Figure:
             hovertemplate="%{x:.0%} kept: %{y:.4f}<extra>%{fullData.name}</extra>",
         )
     error_rate = results.over_years("anchor")["prevalence"].iloc[0]
-    figure.add_scatter(x=[0, 1], y=[error_rate] * 2, mode="lines", line=_DASHED, name="random", hoverinfo="y+name")
+    figure.add_scatter(x=[0, 1], y=[error_rate] * 2, mode="lines", line=_DASHED, name="chance", hoverinfo="y+name")
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02])
     figure.update_yaxes(rangemode="tozero")
     figure.update_layout(height=420)
@@ -96,7 +96,7 @@ def risk_coverage(results: Results, style: Mapping[str, Look]) -> Figure:
         "risk_coverage",
         "Risk over coverage",
         f"Lower is better: the share of wrong pixels of {results.settings.reference} that is left when only the pixels "
-        "that a method is surest of are kept; a random uncertainty stays on the dashed line.",
+        "that a method is surest of are kept; chance stays on the dashed line.",
         data,
         {"risk_coverage": figure},
     )
@@ -109,7 +109,7 @@ def sensitivity(results: Results, style: Mapping[str, Look]) -> Figure:
     for metric in RANKING_METRICS:
         rows = data[data["metric"] == metric]
         axis = RadiusAxis(range(math.ceil(rows["radius_px"].max()) + 1))
-        figure = panel(f"{METRIC_NAMES[metric]} by anchor", "", METRIC_NAMES[metric])
+        figure = panel(f"{SHORT_NAMES[metric]} by anchor", "", SHORT_NAMES[metric])
         for method, look in style.items():
             scores = _scores_of(rows, method)
             if len(scores):
@@ -143,7 +143,7 @@ def ablation(sets: Mapping[str, Results], style: Mapping[str, Look]) -> Figure:
     names = list(sets)
     panels = {}
     for metric in RANKING_METRICS:
-        figure = panel(f"{METRIC_NAMES[metric]} at the anchor", "", METRIC_NAMES[metric])
+        figure = panel(f"{SHORT_NAMES[metric]} at the anchor", "", SHORT_NAMES[metric])
         for place, (method, look) in enumerate(style.items()):
             rows = data[data["method"] == method]
             shift = 0.12 * (place - (len(style) - 1) / 2)

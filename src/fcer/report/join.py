@@ -37,6 +37,8 @@ def join(folders: Sequence[Path | str]) -> Results:
     lead = "student" if "student" in first.own_methods else first.reference
     pairs = method_pairs(first.own_methods, lead, first.controls)
     tests = compare(tables["per_image"], pairs, first.bootstrap, first.seed, first.controls)
+    # zones were calibrated, and tested, folder by folder: their tests are not pooled over folders
+    guarantees = {name: _concat_known(results, name) for name in ("zones", "zones_by_fire", "calibration")}
     intervals = pd.concat([part.intervals for part in results], ignore_index=True)
     return Results(
         settings,
@@ -44,6 +46,7 @@ def join(folders: Sequence[Path | str]) -> Results:
         tests=tests,
         intervals=intervals[intervals["scope"] != "mean"].sort_values("scope", kind="stable", ignore_index=True),
         sensitivity=_sensitivity(results, tests),
+        **guarantees,
     )
 
 
@@ -79,6 +82,13 @@ def _shared(part: Results) -> dict[str, str]:
 def _concat(results: Sequence[Results], table: str) -> pd.DataFrame:
     frames: list[pd.DataFrame] = [getattr(part, table) for part in results]
     return pd.concat(frames, ignore_index=True).sort_values("year", kind="stable", ignore_index=True)
+
+
+def _concat_known(results: Sequence[Results], table: str) -> pd.DataFrame | None:
+    frames = [frame for part in results if (frame := getattr(part, table)) is not None]
+    return (
+        pd.concat(frames, ignore_index=True).sort_values("year", kind="stable", ignore_index=True) if frames else None
+    )
 
 
 def _sensitivity(results: Sequence[Results], tests: pd.DataFrame) -> pd.DataFrame:

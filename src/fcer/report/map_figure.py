@@ -15,12 +15,12 @@ from fcer.report.style import Figure, panel, plot_text
 
 __all__ = ["Window", "map_figure", "scale_bar", "uncertainty_limit", "window_around"]
 
-_INK = "#222222"
+_INK = "#1f1f1f"
+"""On maps, which are pale on any page: not the ink of text, which a dark page turns."""
 _SCENE = [[0, "#f3f2ee"], [0.5, "#eccb8f"], [1, "#b3402a"]]
 _WRONG = [[0, "#f3f2ee"], [1, "#3b3b3b"]]
 _BARS_KM = (0.5, 1, 2, 5, 10, 20, 50, 100)
 _LEAST_SIDE = 24
-_PANEL_WIDTH = 208
 _DIGITS = 4
 
 
@@ -66,28 +66,57 @@ def uncertainty_limit(cases: Sequence[Case]) -> float:
 
 
 def map_figure(cases: Sequence[Case], results: Results) -> Figure:
+    """A panel for the scene of each case with the reference's errors below, and one for each method's two maps."""
+    methods, limit = shown_methods(results.settings), uncertainty_limit(cases)
+    panels = {}
+    for case in cases:
+        for column, method in enumerate((None, *methods)):
+            figure = make_subplots(2, 1, subplot_titles=_titles(case, method, results), vertical_spacing=0.12)
+            _draw_column(figure, case, method, 1, 1)
+            _finish(figure, limit, height=540, bar=0.9 if method else None)
+            figure.update_layout(meta=[method] if method else None)
+            panels[f"{case.size}_{column}"] = figure
+    title = "Maps of two fires" if len(cases) > 1 else "Maps of one fire"
+    return Figure(
+        "maps",
+        title,
+        _caption(cases, results),
+        case_table(cases),
+        panels,
+        columns=1 + len(methods),
+        digits=_DIGITS,
+        whole=_whole(cases, results, limit),
+    )
+
+
+def _whole(cases: Sequence[Case], results: Results, limit: float) -> go.Figure:
     """Two rows for each case: truth and probabilities, then the reference's errors and uncertainties."""
-    methods = shown_methods(results.settings)
-    reference = results.settings.reference
+    columns = (None, *shown_methods(results.settings))
     titles: list[str] = []
     for case in cases:
-        titles += [_scene_title(case), *(f"{plot_text(method)}: probability" for method in methods)]
-        titles += [f"errors of {plot_text(reference)}", *(f"{plot_text(method)}: uncertainty" for method in methods)]
-    n_rows, n_columns = 2 * len(cases), 1 + len(methods)
+        upper, lower = zip(*(_titles(case, method, results) for method in columns), strict=True)
+        titles += [*upper, *lower]
+    n_rows = 2 * len(cases)
     gap = {"vertical_spacing": 0.14 / n_rows, "horizontal_spacing": 0.02}
-    figure = make_subplots(n_rows, n_columns, subplot_titles=titles, **gap)
+    figure = make_subplots(n_rows, len(columns), subplot_titles=titles, **gap)
     for place, case in enumerate(cases):
-        _draw_case(figure, case, 2 * place + 1)
-    _finish(figure, n_rows, uncertainty_limit(cases))
-    figure.update_annotations(font={"size": 11})
-    title = "Maps of two fires" if len(cases) > 1 else "Maps of one fire"
-    width = _PANEL_WIDTH * n_columns
-    return Figure("maps", title, _caption(cases, results), case_table(cases), {"maps": figure}, width, _DIGITS)
+        for column, method in enumerate(columns, start=1):
+            _draw_column(figure, case, method, 2 * place + 1, column)
+    _finish(figure, limit, height=300 * n_rows + 90, bar=0.42)
+    figure.update_layout(width=290 * len(columns))
+    return figure
+
+
+def _titles(case: Case, method: str | None, results: Results) -> tuple[str, str]:
+    """Of the upper and the lower map of a method, or of the scene and the errors."""
+    if method is None:
+        return _scene_title(case), f"errors of {plot_text(results.settings.reference)}"
+    return f"{plot_text(method)}:<br>probability", f"{plot_text(method)}:<br>uncertainty"
 
 
 def _scene_title(case: Case) -> str:
-    name = f"{case.fire_id} {case.date}".strip() or f"image {case.index}"
-    return f"{case.size} fire, {case.year}<br>{plot_text(name)}"
+    name = "<br>".join(plot_text(part) for part in (case.fire_id, case.date) if part) or f"image {case.index}"
+    return f"{case.size} fire, {case.year}<br>{name}"
 
 
 def _caption(cases: Sequence[Case], results: Results) -> str:
@@ -108,21 +137,23 @@ def _left_out(results: Results) -> str:
     return f" For want of room there are no maps of {', '.join(missing)}." if missing else ""
 
 
-def _draw_case(figure: go.Figure, case: Case, row: int) -> None:
+def _draw_column(figure: go.Figure, case: Case, method: str | None, row: int, column: int) -> None:
+    """The two maps of a method below one another; without one, the scene and the reference's errors."""
     window = window_around(case.region)
-    whole = Window(0, case.fire.shape[0], 0, case.fire.shape[1])
-    scene = case.fire.astype(np.uint8) + case.region
-    _draw_map(figure, scene, whole, row, 1, {"colorscale": _SCENE, "zmin": 0, "zmax": 2, "showscale": False})
-    frame = {"x0": window.left - 0.5, "x1": window.right - 0.5, "y0": window.top - 0.5, "y1": window.bottom - 0.5}
-    figure.add_shape(type="rect", **frame, line={"color": _INK, "width": 1}, row=row, col=1)
-    wrong = {"colorscale": _WRONG, "zmin": 0, "zmax": 1, "showscale": False}
-    _draw_map(figure, case.error.astype(np.uint8), window, row + 1, 1, wrong)
-    _draw_outlines(figure, case, window, row + 1, 1)
-    for column, method in enumerate(case.prob, start=2):
+    if method is not None:
         for offset, values in enumerate((case.prob[method], case.unc[method])):
             axis = {"coloraxis": ("coloraxis", "coloraxis2")[offset]}
             _draw_map(figure, values.astype(np.float32), window, row + offset, column, axis)
             _draw_outlines(figure, case, window, row + offset, column)
+        return
+    whole = Window(0, case.fire.shape[0], 0, case.fire.shape[1])
+    scene = case.fire.astype(np.uint8) + case.region
+    _draw_map(figure, scene, whole, row, column, {"colorscale": _SCENE, "zmin": 0, "zmax": 2, "showscale": False})
+    frame = {"x0": window.left - 0.5, "x1": window.right - 0.5, "y0": window.top - 0.5, "y1": window.bottom - 0.5}
+    figure.add_shape(type="rect", **frame, line={"color": _INK, "width": 1}, row=row, col=column)
+    wrong = {"colorscale": _WRONG, "zmin": 0, "zmax": 1, "showscale": False}
+    _draw_map(figure, case.error.astype(np.uint8), window, row + 1, column, wrong)
+    _draw_outlines(figure, case, window, row + 1, column)
 
 
 def _draw_map(
@@ -140,6 +171,7 @@ def _draw_map(
     end = start + length * 1000 / PIXEL_METRES
     figure.add_shape(type="line", x0=start, x1=end, y0=level, y1=level, line=line, row=row, col=column)
     note = {"text": f"{length:g} km", "showarrow": False, "yanchor": "bottom", "xanchor": "left"}
+    note["font"] = {"color": _INK, "size": 11}
     figure.add_annotation(x=start, y=level, **note, row=row, col=column)
 
 
@@ -161,29 +193,37 @@ def _draw_outlines(figure: go.Figure, case: Case, window: Window, row: int, colu
         )
 
 
-def _finish(figure: go.Figure, n_rows: int, limit: float) -> None:
+def _finish(figure: go.Figure, limit: float, *, height: int, bar: float | None) -> None:
+    """The look; scales as long as the share `bar` of the width: beside each other, or if long below one another."""
     base = panel("", "", "").layout
-    bar = {"orientation": "h", "thickness": 10, "len": 0.42, "y": -0.01, "yanchor": "top", "outlinewidth": 0}
+    length = bar or 0.9
+    apart = {"x": (0.25, 0.75), "y": (-0.01, -0.01)} if length < 0.5 else {"x": (0.5, 0.5), "y": (-0.01, -0.12)}
+    style = {"orientation": "h", "thickness": 10, "len": length, "yanchor": "top", "outlinewidth": 0}
+    bars = [{**style, "x": apart["x"][k], "y": apart["y"][k], "tickfont": {"size": 10}} for k in (0, 1)]
     figure.update_layout(
         font=base.font,
         template="none",
         paper_bgcolor="white",
         plot_bgcolor="white",
-        height=300 * n_rows + 90,
-        margin={"l": 8, "r": 8, "t": 48, "b": 72},
+        height=height,
+        margin={"l": 4, "r": 4, "t": 60, "b": 72 if length < 0.5 else 104},
         coloraxis={
             "colorscale": "Oranges",
             "cmin": 0,
             "cmax": 1,
-            "colorbar": {**bar, "x": 0.25, "title": {"text": "fire probability", "side": "bottom"}},
+            "colorbar": {**bars[0], "title": {"text": "fire probability", "side": "bottom"}},
         },
         coloraxis2={
             "colorscale": "Blues",
             "cmin": 0,
             "cmax": limit,
-            "colorbar": {**bar, "x": 0.75, "title": {"text": "uncertainty, one scale for all", "side": "bottom"}},
+            "colorbar": {**bars[1], "title": {"text": "uncertainty, one scale for all", "side": "bottom"}},
         },
     )
+    if bar is None:
+        figure.update_layout(coloraxis_showscale=False, coloraxis2_showscale=False)
+    for note in figure.layout.annotations[: len(figure._grid_ref) * len(figure._grid_ref[0])]:
+        note.font.size = 11
     axis = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", "constrain": "domain"}
     figure.update_xaxes(**axis)
     figure.update_yaxes(**axis, autorange="reversed")

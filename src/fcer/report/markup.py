@@ -2,16 +2,25 @@
 
 import base64
 import html
+import re
 from collections.abc import Sequence
 
 import pandas as pd
 
-__all__ = ["csv_text", "download", "downloads", "note", "section", "table", "table_row", "with_spread"]
+__all__ = ["contents", "csv_text", "download", "downloads", "note", "section", "table", "table_row", "with_spread"]
 
 
 def section(title: str, *markup: str) -> str:
-    """A part of the page under a heading."""
-    return f"<section>\n<h2>{html.escape(title)}</h2>\n" + "\n".join(markup) + "\n</section>"
+    """A part of the page under a heading, which the list of contents finds by."""
+    anchor = "part-" + "-".join(re.findall("[a-z0-9]+", title.lower()))
+    return f'<section id="{anchor}">\n<h2>{html.escape(title)}</h2>\n' + "\n".join(markup) + "\n</section>"
+
+
+def contents(sections: Sequence[str]) -> str:
+    """A list of links to the parts of a page that `section` made."""
+    parts = re.findall('<section id="([^"]*)">\n<h2>(.*?)</h2>', "\n".join(sections))
+    items = "\n".join(f'<li><a href="#{anchor}">{title}</a></li>' for anchor, title in parts)
+    return f'<nav id="contents" aria-label="Contents">\n<ol>\n{items}\n</ol>\n</nav>'
 
 
 def note(text: str) -> str:

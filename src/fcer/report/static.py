@@ -15,8 +15,6 @@ __all__ = ["SUFFIXES", "StaticFigures", "write_static"]
 
 SUFFIXES = (".png", ".pdf", ".svg")
 _WIDTH = 640
-_ROOM = 1.4
-"""How much wider than need be a figure is that takes a page's whole width."""
 
 
 class StaticFigures(NamedTuple):
@@ -30,8 +28,12 @@ def write_static(figures: Sequence[Figure], out: Path) -> StaticFigures:
     """Write each panel in each format, as FIGURE_PANEL.SUFFIX."""
     if find_spec("kaleido") is None:
         return StaticFigures([], "static figures are left out without kaleido; get it with pip install kaleido")
-    panels = {figure.file_name(name): panel for figure in figures for name, panel in figure.panels.items()}
-    widths = [max(_WIDTH, int(_ROOM * figure.min_width)) for figure in figures for _ in figure.panels]
+    panels = {
+        figure.file_name(name): panel
+        for figure in figures
+        for name, panel in ({figure.name: figure.whole} if figure.whole else figure.panels).items()
+    }
+    widths = [panel.layout.width or _WIDTH for panel in panels.values()]
     heights = [panel.layout.height for panel in panels.values()]
     written = []
     out.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,18 @@ import plotly.graph_objects as go
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.looks import Look, looks
 
-__all__ = ["METRIC_NAMES", "Figure", "Look", "RadiusAxis", "faded", "looks", "panel", "plot_text", "told_apart"]
+__all__ = [
+    "METRIC_NAMES",
+    "SHORT_NAMES",
+    "Figure",
+    "Look",
+    "RadiusAxis",
+    "faded",
+    "looks",
+    "panel",
+    "plot_text",
+    "told_apart",
+]
 
 METRIC_NAMES = {
     "auroc": "AUROC",
@@ -22,6 +33,8 @@ METRIC_NAMES = {
     "brier": "Brier score",
     "nll": "NLL",
 }
+SHORT_NAMES = METRIC_NAMES | {"auroc_within": "AUROC within class"}
+"""Where there is little room, as on a phone."""
 
 _TICKS = 14
 _INK, _GREY, _LINE = "#222222", "#6b6b6b", "#e3e3e3"
@@ -36,10 +49,12 @@ class Figure:
     caption: str
     data: pd.DataFrame
     panels: Mapping[str, go.Figure]
-    min_width: int = 0
-    """Where not 0, its panel takes the whole width, and is scrolled sideways where that is less pixels than this."""
+    columns: int = 0
+    """Where not 0, its panels are small, and so many of them stand in a row where there is room."""
     digits: int | None = None
     """Of its numbers as CSV; all where None."""
+    whole: go.Figure | None = None
+    """All panels as one plot, for the static files, where a page shows them one by one."""
 
     def file_name(self, panel: str) -> str:
         """What a panel's files are called, without suffix."""
@@ -93,7 +108,7 @@ def panel(title: str, x: str, y: str, **layout: Any) -> go.Figure:
         height=380,
         # below the plot, where it can take more lines on a narrow screen
         legend={"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "y": 0, "yanchor": "bottom"},
-        hoverlabel={"bgcolor": "white"},
+        hoverlabel={"bgcolor": "#ffffff"},
         template="none",
     )
     figure.update_xaxes(axis)

@@ -11,7 +11,7 @@ from fcer.core.arrays import FloatArray, IntArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
-from fcer.report.style import METRIC_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
+from fcer.report.style import SHORT_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
 
 __all__ = ["calibration_sweep", "mean_sweep", "plot_sweep", "sweep_over_years", "year_sweeps"]
 
@@ -35,7 +35,7 @@ def mean_sweep(results: Results, style: Mapping[str, Look]) -> Figure:
         "sweep",
         "Uncertainty ranking over the distance from fire",
         f"Higher is better: how well uncertainty tells the wrong pixels of {results.settings.reference} from the right "
-        f"ones, among all pixels up to a distance from fire{_spread(results)}; dashed is a random ranking.",
+        f"ones, among all pixels up to a distance from fire{_spread(results)}; dashed is chance.",
         data,
         _panels(data, style, results),
     )
@@ -62,7 +62,7 @@ def year_sweeps(results: Results, style: Mapping[str, Look]) -> Figure:
         for year, rows in results.sweep.groupby("year"):
             data = _tidy(rows, metric, None)
             frames.append(data.assign(year=year))
-            title = f"{METRIC_NAMES[metric]}, {year}"
+            title = f"{SHORT_NAMES[metric]}, {year}"
             panels[f"{metric}_{year}"] = plot_sweep(data, style, title, results.settings.anchor_px)
     return Figure(
         "sweep_by_year",
@@ -79,7 +79,7 @@ def plot_sweep(data: pd.DataFrame, style: Mapping[str, Look], title: str, anchor
     Methods with the same numbers share a line; one without any has none.
     """
     metric = data["metric"].iloc[0]
-    figure = panel(title, "", METRIC_NAMES[metric])
+    figure = panel(title, "", SHORT_NAMES[metric])
     axis = RadiusAxis(data["radius_px"].to_list())
     for method, names in told_apart(data, ["value"], style).items():
         rows = data[data["method"] == method].sort_values("radius_px")
@@ -88,7 +88,7 @@ def plot_sweep(data: pd.DataFrame, style: Mapping[str, Look], title: str, anchor
     if baseline["baseline"].notna().any():
         line = {"color": _BASELINE, "width": 1.5, "dash": "dash"}
         x = axis.place(baseline["radius_px"].to_list())
-        figure.add_scatter(x=x, y=baseline["baseline"], mode="lines", line=line, name="random", hoverinfo="y+name")
+        figure.add_scatter(x=x, y=baseline["baseline"], mode="lines", line=line, name="chance", hoverinfo="y+name")
     axis.label(figure, "distance from fire up to")
     axis.mark_anchor(figure, anchor)
     return figure
@@ -160,7 +160,7 @@ def _panels(data: pd.DataFrame, style: Mapping[str, Look], results: Results) -> 
     shown = data if n_years > 1 else data.assign(std=np.nan)
     where = f"mean of {n_years} years" if n_years > 1 else str(results.settings.years[0])
     return {
-        str(metric): plot_sweep(rows, style, f"{METRIC_NAMES[str(metric)]}, {where}", results.settings.anchor_px)
+        str(metric): plot_sweep(rows, style, f"{SHORT_NAMES[str(metric)]}, {where}", results.settings.anchor_px)
         for metric, rows in shown.groupby("metric", sort=False)
     }
 

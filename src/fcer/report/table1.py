@@ -17,6 +17,7 @@ __all__ = [
     "Column",
     "beside_paper",
     "best_cells",
+    "borrowed",
     "format_cell",
     "paper_table1",
     "table1",
@@ -53,6 +54,10 @@ ALL_COLUMNS = (
     *COLUMNS[5:],
 )
 """Ours: besides, skill against the region's base rate, and ranking within the predicted class."""
+
+
+_OF_PROBABILITY = ("ap", "asd_km", "brier", "brier_skill", "nll")
+"""Metrics that know nothing of an uncertainty."""
 
 
 def table1(results: Results) -> pd.DataFrame:
@@ -110,17 +115,31 @@ def format_cell(row: pd.Series, column: Column) -> tuple[str, str]:
 def best_cells(table: pd.DataFrame) -> set[tuple[int, str]]:
     """Row and metric of the best value of each year, as shown: equal to the digits shown is equally good.
 
-    Where all methods are equal, or there is one alone, none is best; a control never is.
+    Where all methods are equal, or there is one alone, none is best; a control never is, nor what is borrowed.
     """
     best = set()
     ranked = table[~table["method"].isin(CONTROLS)]
+    borrowers = borrowed(table)
     for _, year in ranked.groupby("year", sort=False):
         for column in ALL_COLUMNS:
-            shown = year[column.key].map(lambda value, digits=column.digits: float(f"{value:.{digits}f}"))
+            own = year[~year["method"].isin(borrowers)] if column.key in _OF_PROBABILITY else year
+            shown = own[column.key].map(lambda value, digits=column.digits: float(f"{value:.{digits}f}"))
             winner = shown.max() if column.higher_better else shown.min()
             if shown.nunique() > 1:
-                best |= {(row, column.key) for row in year.index[shown == winner]}
+                best |= {(row, column.key) for row in own.index[shown == winner]}
     return best
+
+
+def borrowed(table: pd.DataFrame) -> set[str]:
+    """Methods whose probabilities are those of a method before them: all that is said of those is said of that one."""
+    owners: set[bytes] = set()
+    found = set()
+    for method, rows in table[~table["method"].isin(CONTROLS)].groupby("method", sort=False):
+        values = rows.sort_values("year")[list(_OF_PROBABILITY)].to_numpy(dtype=float)
+        if values.tobytes() in owners:
+            found.add(str(method))
+        owners.add(values.tobytes())
+    return found
 
 
 def _names(columns: Sequence[Column]) -> list[str]:

@@ -31,7 +31,8 @@ def table1_section(results: Results) -> str:
         f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL; skill against the region's "
         f"base rate) and ranking (AUROC, within the predicted class, AUPRC) "
         f"{anchor_words(results)}; the errors to find are those of {results.settings.reference}. Bold: best of the "
-        "year but for controls, which have no probabilities of their own. ±: population standard deviation over years."
+        "year but for controls and for probabilities that are another method's. ±: population standard deviation over "
+        "years."
     )
     links = downloads(
         download("table1.csv", csv_text(rows)),
@@ -67,7 +68,8 @@ def paper_section(results: Results) -> str:
 
 def tests_section(results: Results) -> str:
     """The first two methods in sentences, the first against each other and controls in a table, other pairs folded."""
-    pooled = results.tests[results.tests["scope"] == "pooled"]
+    ranking = results.tests["metric"].isin(list(METRIC_NAMES))
+    pooled = results.tests[ranking & (results.tests["scope"] == "pooled")]
     if pooled.empty:
         return section("Tests", note("A single method has nothing to be compared with."))
     alone = pooled["b"].isin(results.settings.controls).all()

@@ -7,9 +7,12 @@ from typing import Any
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
 from fcer.evaluation.verdict import verdict
+from fcer.evaluation.zone_verdict import broken_promises, zones_verdict
 from fcer.report.style import METRIC_NAMES
 
-__all__ = ["anchor_words", "headline", "number", "p_value", "sentences_of_tests"]
+__all__ = ["SYNTHETIC", "anchor_words", "headline", "number", "p_value", "sentences_of_tests"]
+
+SYNTHETIC = "These fires are synthetic: they never burnt, and the numbers say nothing of real ones."
 
 _LEVEL = 0.05
 _MINUS = "−"
@@ -26,18 +29,19 @@ def headline(results: Results) -> list[str]:
 
     Before it: that fires are synthetic, where they are, and where and when that is said of.
     """
-    synthetic = ["These fires are synthetic: they never burnt, and the numbers say nothing of real ones."]
     years = results.settings.years
     when = f"as mean of {len(years)} years" if len(years) > 1 else f"in {years[0]}"
     where = f"{anchor_words(results)[0].upper()}{anchor_words(results)[1:]}, errors of {results.settings.reference}"
     undefined = "no ranking is defined: the pixels are all right, or all wrong"
     said = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in verdict(results) or [undefined]]
-    return [*(synthetic if results.settings.synthetic else []), f"{where}, {when}.", *said]
+    broken = [zones_verdict(results.zones)] if results.zones is not None and len(broken_promises(results.zones)) else []
+    return [*([SYNTHETIC] if results.settings.synthetic else []), *broken, f"{where}, {when}.", *said]
 
 
 def sentences_of_tests(results: Results) -> list[str]:
     """One sentence for each pooled test of the first two methods, or of a single one and its first control."""
-    pooled = results.tests[results.tests["scope"] == "pooled"].to_dict("records")
+    ranking = results.tests["metric"].isin(list(METRIC_NAMES))
+    pooled = results.tests[ranking & (results.tests["scope"] == "pooled")].to_dict("records")
     return [_test_sentence(row) for row in pooled if (row["a"], row["b"]) == (pooled[0]["a"], pooled[0]["b"])]
 
 

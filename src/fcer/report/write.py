@@ -10,6 +10,7 @@ from fcer.report.cases import read_cases
 from fcer.report.curves import ablation as ablation_figure
 from fcer.report.curves import reliability, risk_coverage, sensitivity
 from fcer.report.formats import latex, markdown
+from fcer.report.headline import first_figure
 from fcer.report.map_figure import map_figure
 from fcer.report.markup import csv_text
 from fcer.report.page import Contents, render_page
@@ -94,7 +95,7 @@ def make_figures(
     others = [method for part in sets.values() for method in part.settings.methods]
     style = looks(methods)
     notes = []
-    figures = [mean_sweep(results, style)]
+    figures = [first_figure(results, style), mean_sweep(results, style)]
     if len(results.settings.years) > 1:
         figures.append(year_sweeps(results, style))
     figures += [calibration_sweep(results, style), reliability(results, style), risk_coverage(results, style)]

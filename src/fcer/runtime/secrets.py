@@ -8,7 +8,8 @@ __all__ = ["masked"]
 _HIDDEN = "***"
 _SECRET = re.compile(r"pass|pwd|secret|token|credential|signature|api_?key|access_?key|^(auth|sig|key)$", re.IGNORECASE)
 """Names of query parameters whose values nobody else should see."""
-_SCHEME = r"[A-Za-z][\w+.-]*://"
+_SCHEME = r"[A-Za-z][\w+.-]{0,40}://"
+"""Of bounded length, or a long word would be searched once from each of its letters."""
 _ADDRESS = re.compile(rf"{_SCHEME}\S+")
 _DATABASE = re.compile(rf"(?!https?:){_SCHEME}.*", re.IGNORECASE | re.DOTALL)
 _PARAMETER = re.compile(r"(?<=[?&;])([^=&;#]+)=([^&;#]*)")

@@ -11,6 +11,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
+from fcer.tracking.guarantee_curves import guarantee_curves
 from fcer.tracking.notes import evaluation_note, method_note
 from fcer.tracking.runs import TrackedRun
 from fcer.tracking.views import CHARTED
@@ -19,7 +20,7 @@ __all__ = ["headline", "log_results"]
 
 _SWEPT = ("auroc", "auroc_within", "auprc", "brier", "nll", "auroc_alarms", "auroc_missed", "brier_skill", "nll_skill")
 _RUN_COLOUR = "mlflow.runColor"
-_TABLES = ("sweep", "segmentation", "per_image", "tests")
+_TABLES = ("sweep", "segmentation", "per_image", "tests", "zones", "calibration")
 _MOST_ROWS = 20_000
 """Longer tables are not shown in the UI; their files have all of them."""
 _Row = tuple[str, float, int]
@@ -48,17 +49,21 @@ def log_results(
     for a, b in results.tests[["a", "b"]].head(1).to_numpy().tolist():
         tracked.tags({"fcer.test": f"{a} > {b}"})
     tracked.params({"anchor_px": results.settings.anchor_px})
-    _log_tables(tracked, {name: getattr(results, name) for name in _TABLES})
+    shown = {name: getattr(results, name) for name in _TABLES}
+    _log_tables(tracked, {name: table for name, table in shown.items() if table is not None})
+    tracked.curves(guarantee_curves(results, results.settings.reference))
     tables = [(name, getattr(results, name)) for name in ("sweep", "anchor", "segmentation")]
     for method in results.settings.methods:
         cost = {"passes": passes[method]} if passes and method in passes else {}
         look = {_RUN_COLOUR: colours[method]} if colours and method in colours else {}
         for year in results.settings.years:
             one = {name: table[(table["year"] == year) & (table["method"] == method)] for name, table in tables}
-            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look)
+            promised = guarantee_curves(results, method, year)
+            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look, promised)
         if several:
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
-            _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look)
+            promised = guarantee_curves(results, method)
+            _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look, promised)
     tracked.note(evaluation_note(results))
 
 
@@ -87,12 +92,13 @@ def _log_method(
     settings: dict[str, Any],
     tables: Mapping[str, pd.DataFrame],
     look: Mapping[str, str],
+    promised: Iterable[_Row],
 ) -> None:
     with tracked.child(name, settings) as run:
         run.tags({"fcer.command": "evaluate", "fcer.method": settings["method"], **look})
         run.note(method_note(settings["method"], settings["year"], tables["anchor"], tables["segmentation"]))
         # The anchor's first: MLflow lists metrics as they come, and of a sweep it shows the last
-        run.curves([*_scalars(tables), *_curves(tables["sweep"])])
+        run.curves([*_scalars(tables), *_curves(tables["sweep"]), *promised])
 
 
 def _curves(sweep: pd.DataFrame) -> Iterator[_Row]:

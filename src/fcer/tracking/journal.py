@@ -2,6 +2,7 @@
 
 `journal.jsonl` only ever grows. A line of it is one of: a process that writes from here on, an entry (what to log,
 for which run), a mark that an entry was sent, a mark that a run has to be sent anew, and last, that all is done.
+Each line ends with a checksum of itself.
 """
 
 import json
@@ -11,17 +12,20 @@ import secrets
 import threading
 import time
 import warnings
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fcer.config.bounded import parse_json
 from fcer.errors import FcerWarning, InputError
 from fcer.runtime.processes import Process, this_process
 
-__all__ = ["FILE", "Entry", "Journal", "is_complete", "read_journal"]
+__all__ = ["FILE", "Entry", "Journal", "from_line", "is_complete", "read_journal", "to_line"]
 
 FILE = "journal.jsonl"
-_COMPLETE = '{"complete": true}\n'
+_COMPLETE = {"complete": True}
+_OPERATIONS = {"start", "params", "metrics", "tags", "text", "file", "dataset", "model", "end"}
 _SILENT_ELSEWHERE = 24 * 3600.0
 """Seconds without a line after which a process of another machine counts as dead: it cannot be asked."""
 
@@ -38,15 +42,6 @@ class Entry(NamedTuple):
     at: int
     """When it happened, in milliseconds since 1970."""
     data: dict[str, Any]
-
-    def to_line(self) -> str:
-        """The entry as a line of JSON."""
-        return json.dumps(self._asdict()) + "\n"
-
-    @classmethod
-    def from_line(cls, line: str) -> "Entry":
-        """The entry that `to_line` wrote."""
-        return cls(**json.loads(line))
 
 
 class Journal:
@@ -98,35 +93,35 @@ class Journal:
             sentence = f"{path}: the last line was cut short when the command was killed; it is left out"
             warnings.warn(sentence, FcerWarning, stacklevel=2)
         self.process = this_process()
-        self._write(json.dumps({"process": self.process, "uri": self.uri}) + "\n")
+        self._write({"process": self.process, "uri": self.uri})
 
     def add(self, run: str | None, op: str, data: Mapping[str, Any], at: int | None = None) -> Entry:
         """Write an entry; without a run it is the start of a new one."""
         with self._lock:
             n = self._last + 1
             entry = Entry(n, run or str(n), op, at or int(time.time() * 1000), dict(data))
-            self._write(entry.to_line())
+            self._write(entry._asdict())
             self._take(entry)
             return entry
 
     def mark_sent(self, entry: Entry, run_id: str | None = None) -> None:
         """Note that MLflow has an entry; for a start, `run_id` is the run that it became."""
         with self._lock:
-            self._write(json.dumps({"sent": entry.n} | ({"run_id": run_id} if run_id else {})) + "\n")
+            self._write({"sent": entry.n} | ({"run_id": run_id} if run_id else {}))
             if run_id:
                 self.run_ids[entry.run] = run_id
             del self.pending[entry.n]
 
     def send_anew(self, run: str) -> None:
         """Note that the server of now has never heard of a run: all of it is pending again."""
-        self._write(json.dumps({"anew": run}) + "\n")
+        self._write({"anew": run})
         self._forget(run)
 
     def release(self) -> None:
         """Write no more: nothing is left to do, or somebody else may go on."""
         self.process = None
         done = not self.pending and not self.open_runs
-        self._write(_COMPLETE if done else json.dumps({"process": None, "uri": self.uri}) + "\n")
+        self._write(_COMPLETE if done else {"process": None, "uri": self.uri})
 
     def reference(self, run: str) -> str:
         """A name for a run that holds before it has an id and on any server."""
@@ -142,10 +137,10 @@ class Journal:
         with self._lock:
             return next((self.reference(run) for run, known in self.run_ids.items() if known == run_id), run_id)
 
-    def _write(self, line: str) -> None:
+    def _write(self, content: Mapping[str, Any]) -> None:
         # Opened for each line: a few microseconds, and no handle that forked workers would share
         with (self.folder / FILE).open("a", encoding="utf-8") as file:
-            file.write(line)
+            file.write(to_line(content))
 
     def _take(self, entry: Entry) -> None:
         self._last = entry.n
@@ -160,23 +155,32 @@ class Journal:
         again = {n: entry for n, entry in self.entries.items() if entry.run == run}
         self.pending = dict(sorted((self.pending | again).items()))
 
-    def _read(self, line: str) -> None:
-        content = json.loads(line)
+    def _read(self, content: dict[str, Any]) -> None:
         if "process" in content:
             self.process = content["process"] and Process(*content["process"])
             self.uri = content["uri"]
         elif "sent" in content:
-            self.pending.pop(content["sent"], None)
+            entry = self.entries[content["sent"]]
+            self.pending.pop(entry.n, None)
             if "run_id" in content:
-                self.run_ids[self.entries[content["sent"]].run] = content["run_id"]
+                self.run_ids[entry.run] = content["run_id"]
         elif "anew" in content:
-            self._forget(content["anew"])
+            self._forget(self._known(content["anew"]))
         elif "complete" in content:
             self.process = None
         else:
             entry = Entry(**content)
+            if entry.n != self._last + 1 or entry.op not in _OPERATIONS or not isinstance(entry.data, dict):
+                raise ValueError(f"entry {entry.n}, {entry.op}, after entry {self._last}")
+            if entry.op != "start":
+                self._known(entry.run)
             self.entries[entry.n] = entry
             self._take(entry)
+
+    def _known(self, run: str) -> str:
+        if run not in self.names:
+            raise ValueError(f"run {run} has not begun")
+        return run
 
 
 def read_journal(folder: Path) -> Journal:
@@ -187,8 +191,8 @@ def read_journal(folder: Path) -> Journal:
     *lines, torn = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
         try:
-            journal._read(line.decode())
-        except (ValueError, KeyError, TypeError) as error:
+            journal._read(from_line(line.decode()))
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError(
                 f"{path}, line {number}: cannot be read ({error!r}); remove the line, and what it held is not logged"
             ) from error
@@ -196,9 +200,27 @@ def read_journal(folder: Path) -> Journal:
     return journal
 
 
+def to_line(content: Mapping[str, Any]) -> str:
+    """One line of a journal."""
+    line = json.dumps(content)
+    return f"{line} {zlib.crc32(line.encode()):08x}\n"
+
+
+def from_line(line: str) -> dict[str, Any]:
+    """What `to_line` wrote, and what versions before the checksum did; ValueError where it was damaged since."""
+    body, end, checksum = line.rpartition("}")
+    if checksum.strip() and checksum.strip() != f"{zlib.crc32((body + end).encode()):08x}":
+        raise ValueError("its checksum does not fit")
+    content = parse_json(body + end)
+    if not isinstance(content, dict):
+        raise ValueError("it is no object")
+    return content
+
+
 def is_complete(folder: Path) -> bool:
     """Whether the journal in `folder` says that nothing is left to do; only its end is read."""
+    line = to_line(_COMPLETE).encode()
     with (folder / FILE).open("rb") as file:
         file.seek(0, os.SEEK_END)
-        file.seek(max(0, file.tell() - len(_COMPLETE)))
-        return file.read() == _COMPLETE.encode()
+        file.seek(max(0, file.tell() - len(line)))
+        return file.read() == line

@@ -26,12 +26,12 @@ def follow_move(store: Path) -> None:
     with closing(sqlite3.connect(store)) as database:
         for before in _folders(database):
             if before != beside and not before.exists() and beside.is_dir():
+                columns = [(table, column) for table, some in _ADDRESSES.items() for column in some]
                 with database:  # all or nothing
-                    for table, columns in _ADDRESSES.items():
-                        for column in columns:
-                            _replace(database, table, column, str(before), str(beside))
-                sentence = f"{store}: was moved from {before.parent}; the addresses of its artifacts follow"
-                warnings.warn(sentence, FcerWarning, stacklevel=2)
+                    changed = {named: _replace(database, *named, str(before), str(beside)) for named in columns}
+                if changed["runs", "artifact_uri"]:  # else nothing was kept there
+                    sentence = f"{store}: was moved from {before.parent}; the addresses of its artifacts follow"
+                    warnings.warn(sentence, FcerWarning, stacklevel=2)
 
 
 def _folders(database: sqlite3.Connection) -> set[Path]:
@@ -42,10 +42,13 @@ def _folders(database: sqlite3.Connection) -> set[Path]:
     return {folder for folder in folders if folder.name == name and folder.is_absolute()}
 
 
-def _replace(database: sqlite3.Connection, table: str, column: str, before: str, after: str) -> None:
+def _replace(database: sqlite3.Connection, table: str, column: str, before: str, after: str) -> int:
+    """Replace how addresses begin; of how many."""
+    count = 0
     for scheme in ("", "file://"):
         old, new = f"{scheme}{before}/", f"{scheme}{after}/"
-        database.execute(
+        count += database.execute(
             f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column}, 1, ?) = ?",
             (new, len(old) + 1, len(old), old),
-        )
+        ).rowcount
+    return count

@@ -16,6 +16,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
 import fcer
 from fcer.errors import FcerError
+from fcer.pipeline.run_log import RunLog
 from fcer.runtime.secrets import masked
 from fcer.tracking.fetch import has_finished_run, known_values
 from fcer.tracking.journal import Journal
@@ -34,7 +35,7 @@ __all__ = ["TrackedRun", "explain_launched", "tracked_run"]
 _code_version = cache(code_version)  # a process runs the code that it was started with
 
 
-class TrackedRun:
+class TrackedRun(RunLog):
     """A run to log to."""
 
     def __init__(self, log: LiveLog, key: str, about: str = "") -> None:

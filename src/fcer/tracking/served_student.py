@@ -19,6 +19,8 @@ from fcer.runtime.threads import wait_politely
 
 wait_politely()  # a server has neighbours; counts only before torch is imported, by the next lines
 
+from fcer.deploy.calibrated import calibrate_map, promises  # noqa: E402
+from fcer.models.calibration_files import load_calibration  # noqa: E402
 from fcer.models.raw_days import predict_days  # noqa: E402
 from fcer.models.student_files import load_student  # noqa: E402
 
@@ -27,11 +29,12 @@ _LARGEST = 2**19
 
 
 class _Answers:
-    """Raw days in, probability and uncertainty out."""
+    """Raw days in, probability and uncertainty out; of a calibrated student calibrated probability and zones, too."""
 
     def load_context(self, context: Any) -> None:
         """Read the student once."""
         self.loaded = load_student(Path(context.artifacts["student"]))
+        self.calibration = load_calibration(self.loaded.folder, self.loaded.head.key)
         self.turn = threading.Lock()
 
     def predict(self, context, model_input, params=None):  # type: ignore[no-untyped-def]  # noqa: ARG002
@@ -43,15 +46,15 @@ class _Answers:
             raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from None
 
     def _answer(self, inputs: NDArray[Any], npy: str | None) -> dict[str, Any]:
-        """Whoever asks with a .npy file is answered with two."""
+        """Whoever asks with a .npy file is answered with such files."""
         if npy is None:
             if inputs.size == 0:
                 raise InputError("inputs: it is empty; give days there, or as a base64 .npy file in params.npy")
-            return self._maps(inputs)
+            return {**self._maps(inputs), **self._promises()}
         if inputs.size:
             raise InputError("params.npy: there are days in inputs too; leave those empty: [[[[[]]]]]")
         maps = self._maps(from_text(npy, "params.npy"))
-        return {name: to_text(values) for name, values in maps.items()}
+        return {**{name: to_text(values) for name, values in maps.items()}, **self._promises()}
 
     def _maps(self, raw: NDArray[Any]) -> dict[str, NDArray[np.float32]]:
         pixels = raw.shape[0] * raw.shape[-2] * raw.shape[-1] if raw.ndim == 5 else 0
@@ -63,7 +66,19 @@ class _Answers:
         # One pass uses every core: passes side by side would only take as many times the memory
         with self.turn:
             maps = predict_days(self.loaded, raw)
-        return {"probability": maps.probability_BHW.numpy(), "uncertainty": maps.uncertainty_BHW.numpy()}
+        found = {"probability": maps.probability_BHW.numpy(), "uncertainty": maps.uncertainty_BHW.numpy()}
+        if self.calibration is None:
+            return found
+        each = [calibrate_map(p, u, self.calibration) for p, u in zip(*found.values(), strict=True)]
+        calibrated = {
+            "calibrated_probability": [one.probability for one in each],
+            "zone": [one.innermost for one in each],
+        }
+        return found | {name: np.stack(values) for name, values in calibrated.items()}
+
+    def _promises(self) -> dict[str, Any]:
+        """What the zones guarantee, in words and numbers."""
+        return {} if self.calibration is None else {"guarantees": promises(self.calibration)}
 
 
 class ServedStudent(_Answers, mlflow.pyfunc.PythonModel):  # type: ignore[name-defined,misc]  # mlflow loads it lazily

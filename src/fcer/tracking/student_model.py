@@ -21,7 +21,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS
 from numpy.typing import NDArray
 
 import fcer
-from fcer.models.calibration_files import load_calibration
+from fcer.models.calibration_files import calibration_file, load_calibration
 from fcer.models.raw_days import needed_channels
 from fcer.models.student_files import LoadedStudent, load_student, read_head_info
 from fcer.tracking.model_card import model_card
@@ -134,7 +134,7 @@ def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: L
         artifacts={"student": str(folder)},
         code_paths=[str(Path(fcer.__file__).parent)],
         pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
-        signature=_signature(),
+        signature=_signature(calibration_file(folder).exists()),
         input_example=_example(loaded),
         metadata=_metadata(loaded),
     )
@@ -148,14 +148,15 @@ def _example(loaded: LoadedStudent) -> NDArray[np.float32]:
     return days
 
 
-def _signature() -> ModelSignature:
+def _signature(calibrated: bool) -> ModelSignature:
     """Raw days of any number and size in; one map of each kind out.
 
     The number of days is left open, though a student has but one: then the empty `inputs` beside a .npy file are the
     same for every student, and a wrong number is answered with the student's own sentence.
     """
     number = np.dtype(np.float32)
-    maps = Schema([TensorSpec(number, (-1, -1, -1), name) for name in ("probability", "uncertainty")])
+    names = ("probability", "uncertainty", *(("calibrated_probability", "zone") if calibrated else ()))
+    maps = Schema([TensorSpec(number, (-1, -1, -1), name) for name in names])
     npy = ParamSpec("npy", DataType.string, default=None)
     return ModelSignature(Schema([TensorSpec(number, (-1,) * 5)]), maps, ParamSchema([npy]))
 
@@ -166,7 +167,9 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
     return {
         "input": f"raw days (samples, {loaded.student.backbone.days}, channels, rows, columns): all 23 raw channels "
         f"of WildfireSpreadTS, or {channels} alone; standardised inside, NaN where a value is missing",
-        "output": "probability: of fire tomorrow; uncertainty: 0 to 1",
+        "output": "probability: of fire tomorrow; uncertainty: 0 to 1; of a calibrated student also "
+        "calibrated_probability, zone (the expected miss of the smallest zone that holds the pixel, 0 where none does) "
+        "and guarantees, what the zones promise",
         "npy": "instead of inputs (then [[[[[]]]]]): the days as a base64 .npy file; the maps come back as such files",
         "arch": loaded.backbone.arch,
         "train_years": ", ".join(map(str, loaded.backbone.train_years)),

@@ -7,6 +7,7 @@ whole, and a caching that was killed goes on with the next.
 
 import json
 import shutil
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,17 +16,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
+from fcer.config.bounded import parse_json
 from fcer.data.channels import reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
-from fcer.errors import DataError, FcerError
+from fcer.errors import DataError, FcerError, FcerWarning
 from fcer.models.backbones import architecture
 from fcer.models.ensemble import BATCH, pass_through
+from fcer.models.headers import save_sealed
 from fcer.models.members import Member
+from fcer.runtime.checksums import Damaged, check_once
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
 from fcer.runtime.steps import Step
@@ -133,7 +136,7 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
         "validation": _shards(folder, "validation", teaching.validation(), 1),
     }
     shards = [shard for some in splits.values() for shard in some]
-    missing = [shard for shard in shards if not shard.path.exists()]
+    missing = [shard for shard in shards if not _is_intact(shard.path)]
     if missing:
         left = sum(shard.stop - shard.start for shard in missing) / sum(shard.stop - shard.start for shard in shards)
         _make_room(folder, cached_bytes(teaching), left)
@@ -145,13 +148,17 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
 
 def open_cache(folder: Path) -> FeatureCache:
     """A complete cache by its folder, for those who need neither the data nor the members."""
-    described = json.loads((folder / "cache.json").read_text())
     training, validation = (
         CachedSplit(sorted(folder.glob(f"{split}-*.safetensors"))) for split in ("training", "validation")
     )
-    if [len(training), len(validation)] != described["samples"]:
+    try:
+        described = parse_json((folder / "cache.json").read_text())
+        key, samples = described["key"], described["samples"]
+    except (OSError, ValueError, KeyError, TypeError):
+        key, samples = "", None
+    if samples != [len(training), len(validation)]:
         raise FcerError(f"{folder}: not a complete feature cache; run fcer distill with the same options")
-    return FeatureCache(folder, described["key"], training, validation, found=True)
+    return FeatureCache(folder, key, training, validation, found=True)
 
 
 def _decided_by(teaching: Teaching) -> dict[str, Any]:
@@ -222,14 +229,25 @@ def _fill(missing: Sequence[_Shard], teaching: Teaching) -> None:
         pass
 
 
+def _is_intact(shard: Path) -> bool:
+    """Whether a shard is there; one whose bytes have changed is to be made again."""
+    if not shard.exists():
+        return False
+    try:
+        check_once(shard)
+    except Damaged as problem:
+        warnings.warn(f"{problem}; made again", FcerWarning, stacklevel=2)
+        return False
+    return True
+
+
 def _write_shard(shard: _Shard, *, teaching: Teaching) -> None:
     put_on(teaching.teachers, teaching.device)
     starts = range(shard.start, shard.stop, BATCH)
     places = [range(start, min(start + BATCH, shard.stop)) for start in starts]
     parts = [_pass(shard.samples, some, teaching) for some in places]
     arrays = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-    with atomic_path(shard.path) as whole:
-        save_file(arrays, whole)
+    save_sealed(shard.path, arrays, {})
 
 
 def _pass(samples: Samples, places: range, teaching: Teaching) -> dict[str, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from fcer.data.folds import Fold
-from fcer.models.backbones import Backbone, build
+from fcer.models.backbones import MARGIN, Backbone, build
 from fcer.training.batches import draw_seed
 from fcer.training.distributed import World
 from fcer.training.settings import MemberSettings
@@ -70,6 +70,7 @@ def make_learner(settings: MemberSettings, fold: Fold, device: torch.device, wor
     """A backbone with the fresh weights of this seed and fold."""
     torch.manual_seed(draw_seed(settings.seed, fold.number))
     backbone = build(settings.arch, len(settings.features), settings.width)
+    backbone.margin = MARGIN  # validated as it will predict
     backbone.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
     optimizer = adamw(backbone, settings)
     scaler = torch.amp.GradScaler(device.type, enabled=device.type == "cuda")

@@ -19,7 +19,7 @@ from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.data.samples import Samples, too_small
 from fcer.errors import ConfigError, DataError, FcerError
-from fcer.models.backbones import BackboneSpec, architecture
+from fcer.models.backbones import MARGIN, BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
 from fcer.models.device import choose_device
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
@@ -200,6 +200,7 @@ def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> C
         code_version=__version__,
         training_key=task.key,
         pos_weight=task.settings.pos_weight,
+        margin=MARGIN,
     )
 
 

@@ -14,7 +14,7 @@ from fcer.training.batches import draw_seed
 
 __all__ = ["MemberSettings", "training_key"]
 
-_SCHEMA = 1
+_SCHEMA = 3
 """Part of every training key: raise it when the same settings and data would give other weights."""
 
 _WHERE_ONLY = ("device", "loader_workers")

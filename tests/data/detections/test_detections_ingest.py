@@ -22,6 +22,7 @@ from fcer.data.hdf5 import open_hdf5
 from fcer.data.samples import Samples
 from fcer.data.survey import survey_fire
 from fcer.errors import ConfigError
+from mlflow_stores import fresh_store
 
 Ingest = Callable[..., Ingested]
 
@@ -240,7 +241,7 @@ def test_wrong_options_get_one_sentence(tmp_path: Path, options: list[str], wron
 def test_the_command_says_what_became_of_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", fresh_store(tmp_path))
     files = [written(tmp_path, burning(satellite=s, seed=k), f"{s}.csv") for k, s in enumerate("N1")]
     given = ["--detections", *map(str, files), "--out", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
     assert main(["ingest", *given]) == 0

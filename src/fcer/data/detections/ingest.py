@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.config.bounded import parse_json
 from fcer.data.detections.agreement import Agreement, pooled
 from fcer.data.detections.complexes import join_overlapping
 from fcer.data.detections.events import EARTH_KM, find_events
@@ -105,11 +106,19 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _key_of(manifest: Path) -> str | None:
+    """Which detections and settings a folder's fires are of; None where its description is damaged."""
+    try:
+        return str(parse_json(manifest.read_text())["key"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
 def _claim(out: Path, sources: dict[str, Any]) -> None:
     manifest = out / MANIFEST
     if not manifest.exists() and out.is_dir() and any(p.name.isdigit() for p in out.iterdir()):
         raise ConfigError(f"{out}: holds fires that were not made by `fcer ingest`; choose another --out")
-    if manifest.exists() and json.loads(manifest.read_text()).get("key") != sources["key"]:
+    if manifest.exists() and _key_of(manifest) != sources["key"]:
         raise ConfigError(
             f"{out}: holds the fires of other detections or settings; choose another --out, or remove the folder"
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.config.bounded import parse_json
 from fcer.data.channels import CHANNELS
 from fcer.data.fire import Place
 from fcer.data.geotiff import write_geotiff
@@ -88,7 +89,10 @@ def _claim(recipe: Recipe, out: Path) -> None:
             with contextlib.suppress(FileExistsError):
                 os.link(partial.name, manifest)
         manifest.chmod(0o644)
-    found = json.loads(manifest.read_text())
+    try:
+        found = dict(parse_json(manifest.read_text()))
+    except (ValueError, TypeError):
+        raise ConfigError(f"{manifest}: damaged; remove {out}, and its fires are made again") from None
     for key, value in wanted.items():
         if found.get(key) != value:
             raise ConfigError(

@@ -1,0 +1,14 @@
+"""Whether a fire ever burnt: forecasts of synthetic ones say so in every file."""
+
+from fcer.data.fire import Fire
+from fcer.data.synthetic.fires import MANIFEST
+
+__all__ = ["SYNTHETIC", "never_burnt"]
+
+SYNTHETIC = "synthetic"
+"""In the name of every file about a fire that never burnt."""
+
+
+def never_burnt(fire: Fire) -> bool:
+    """Whether the fire is synthetic: its name says so, or whoever made its dataset left a note there."""
+    return SYNTHETIC in fire.name or any((folder / MANIFEST).exists() for folder in list(fire.path.parents)[:2])

@@ -1,0 +1,95 @@
+"""Raw and calibrated probabilities side by side, in every region of the sweep: `calibration.csv`."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from fcer.core.arrays import FloatArray
+from fcer.core.calibration import ECE_BINS, base_losses, log_losses, skill_of, width_bin
+from fcer.core.recalibration import FireCounts, Recalibration, choose_recalibration
+from fcer.core.regions import PIXEL_METRES, ring_index
+from fcer.evaluation.recalibrated import near_fire_counts
+from fcer.maps.predicted_maps import PredictedMaps
+
+__all__ = ["calibration_rows", "cross_calibration", "own_probabilities"]
+
+_LOSSES = ("brier", "nll", "ece")
+
+
+def calibration_rows(
+    maps: PredictedMaps, recalibrations: Mapping[str, Recalibration], radii: Sequence[float], fitted: str
+) -> pd.DataFrame:
+    """One row per method and radius: Brier score, NLL and calibration error before and after.
+
+    `fitted` says which fires the recalibrations come from: `validation`, or `cross` for those of other years.
+    """
+    finite = sorted(radius for radius in set(radii) if np.isfinite(radius))
+    frames = []
+    for method, recalibration in recalibrations.items():
+        sums = _sums(maps, method, recalibration, finite)
+        n, burnt = sums[:, 0], sums[:, 1]
+        base = dict(zip(_LOSSES, base_losses(burnt, n), strict=False))
+        columns = {"n_pixels": n.astype(np.int64), "prevalence": burnt / n}
+        for offset, suffix in ((2, ""), (4 + 2 * ECE_BINS, "_calibrated")):
+            mean = {"brier": sums[:, offset] / n, "nll": sums[:, offset + 1] / n}
+            columns |= {f"{name}{suffix}": loss for name, loss in mean.items()}
+            columns |= {f"{name}_skill{suffix}": skill_of(loss, base[name]) for name, loss in mean.items()}
+            bins = sums[:, offset + 2 : offset + 2 + 2 * ECE_BINS].reshape(len(n), 2, ECE_BINS)
+            columns[f"ece{suffix}"] = np.abs(bins[:, 0] - bins[:, 1]).sum(axis=1) / n
+        names = {"year": maps.year, "method": method, "fitted": fitted, "kind": recalibration.kind}
+        radius = np.array([*finite, np.inf])
+        frames.append(pd.DataFrame({**names, "radius_px": radius, "radius_m": radius * PIXEL_METRES, **columns}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def cross_calibration(
+    years: Sequence[PredictedMaps], radii: Sequence[float], radius: float, weight: float | None
+) -> pd.DataFrame:
+    """The rows of each year under recalibrations that the fires of all other years, by their own models, choose."""
+    methods = own_probabilities(years)
+    counts = {(maps.year, name): near_fire_counts(maps, name, radius) for maps in years for name in methods}
+    frames = []
+    for maps in years:
+        others = {name: [counts[one.year, name] for one in years if one is not maps] for name in methods}
+        chosen = {name: choose_recalibration(FireCounts.join(of), weight).recalibration for name, of in others.items()}
+        frames.append(calibration_rows(maps, chosen, radii, "cross"))
+    return pd.concat(frames, ignore_index=True)
+
+
+def own_probabilities(years: Sequence[PredictedMaps]) -> list[str]:
+    """The methods with probabilities that no earlier one has: many take the student's."""
+    found: list[str] = []
+    for method in years[0].methods:
+        if not any(_alike(years[0], method, earlier) for earlier in found):
+            found.append(method)
+    return found
+
+
+def _alike(maps: PredictedMaps, a: str, b: str) -> bool:
+    return all(np.array_equal(maps.prob(a, images), maps.prob(b, images)) for images in maps.blocks())
+
+
+def _sums(maps: PredictedMaps, method: str, recalibration: Recalibration, finite: Sequence[float]) -> FloatArray:
+    """Of the pixels in each region of fire images: number, burnt, and of both probabilities losses and bins."""
+    rings = len(finite) + 1
+    total = np.zeros((rings, 2 * (3 + 2 * ECE_BINS)))
+    for images in maps.blocks():
+        fire, raw, inside = maps.fire(images), maps.prob(method, images), maps.inside(images)
+        for k in np.flatnonzero(fire.any(axis=(1, 2))):
+            known = np.ones(fire[k].shape, bool) if inside is None else inside[k]
+            ring = ring_index(fire[k][None], [*finite, np.inf])[0][known].astype(np.intp)
+            burnt, p = fire[k][known], np.asarray(raw[k], np.float64)[known]
+            parts = [np.ones(p.size), burnt]
+            columns = [np.bincount(ring, weights=part, minlength=rings) for part in parts]
+            for prob in (p, recalibration.apply(p)):
+                columns += [
+                    np.bincount(ring, weights=loss, minlength=rings)
+                    for loss in ((prob - burnt) ** 2, log_losses(burnt, prob))
+                ]
+                cell = ring * ECE_BINS + width_bin(prob, ECE_BINS)
+                for weights in (prob, burnt):
+                    binned = np.bincount(cell, weights=weights, minlength=rings * ECE_BINS)
+                    columns += list(binned.reshape(rings, ECE_BINS).T)
+            total += np.stack(columns, axis=1)
+    return np.cumsum(total, axis=0)
