@@ -5,6 +5,8 @@ import html
 import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from fcer.search.study import FAILURE, PAPER, RETRY_OF, SCORES, counts
 
 __all__ = ["importances", "plots_page", "settings_yaml", "trials_csv", "write_results"]
 
+_SLICES = 4
+"""Settings that a row of plots has room for."""
 _SCORES = ("auroc", "auprc", "fidelity", "epoch", "fit_seconds")
 
 
@@ -98,10 +102,13 @@ def _figures(study: optuna.Study, objectives: Sequence[str]) -> dict[str, Any]:
         return {}
     plots: dict[str, Callable[[], Any]] = {
         "History": lambda: _history(study, target),
-        "Each setting": lambda: visualization.plot_slice(study, **target),
         "Settings together": lambda: visualization.plot_parallel_coordinate(study, **target),
         "Time line": lambda: visualization.plot_timeline(study),
     }
+    searched = sorted({name for trial in complete for name in trial.params})
+    for k in range(0, len(searched), _SLICES):
+        some = searched[k : k + _SLICES]  # all side by side would not fit the page
+        plots[f"Each setting: {', '.join(some)}"] = partial(visualization.plot_slice, study, some, **target)
     if len({trial.values[0] for trial in complete}) > 1:
         caution = f" (a guess: below {FEW} complete trials)" if len(complete) < FEW else ""
         plots[f"Importance{caution}"] = lambda: visualization.plot_param_importances(study, **target)
@@ -117,6 +124,9 @@ def _history(study: optuna.Study, target: dict[str, Any]) -> Any:
     """Trials and the best so far; beside them what was pruned, at its last value, and the paper's setting."""
     figure = visualization.plot_optimization_history(study, **target)
     trials = study.get_trials(deepcopy=False)
+    done = [(trial.number, trial.values[0]) for trial in trials if trial.state is TrialState.COMPLETE]
+    best = list(accumulate((value for _, value in done), max))
+    figure.add_scatter(x=[number for number, _ in done], y=best, mode="lines", name="best so far")
     marked = {
         "pruned, last value": [(t.number, _last(t)) for t in trials if t.state is TrialState.PRUNED and _last(t)],
         "the paper's setting": [(t.number, t.values[0]) for t in trials if PAPER in t.user_attrs and t.values],
