@@ -9,7 +9,7 @@ import pytest
 from tutorial_pages import TUTORIALS
 
 import fcer
-from documentation import DOCS, PAGES, ROOT, blocks
+from documentation import DOCS, PAGES, README, ROOT, blocks
 from fcer.commands import COMMANDS
 from fcer.config.checks import METHODS
 from fcer.config.settings import fields
@@ -22,13 +22,16 @@ GENERATED = {
 }
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS)) for page in PAGES])
+@pytest.mark.parametrize("page", [README, *PAGES], ids=lambda page: str(page.relative_to(ROOT)))
 def test_relative_links_lead_to_a_file(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if target.startswith(("https://", "#")):
             continue
         found = (page.parent / target.partition("#")[0]).resolve()
-        assert found.exists() or str(found.relative_to(DOCS)) in GENERATED, f"{page.name}: {target}"
+        name = found.relative_to(ROOT).as_posix().removeprefix("docs/")
+        assert found.exists() or name in GENERATED, f"{page.name}: {target}"
+            f"{page.name}: {target}"
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS)) for page in PAGES])

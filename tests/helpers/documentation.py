@@ -9,6 +9,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+README = ROOT / "README.md"
 
 _BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 
@@ -23,7 +24,7 @@ class Block(NamedTuple):
 
 def blocks(language: str) -> Iterator[Block]:
     """All blocks of a language, in the order of pages."""
-    for page in PAGES:
+    for page in (README, *PAGES):
         for _, found, text in _BLOCK.findall(page.read_text()):
             if found == language:
-                yield Block(str(page.relative_to(DOCS)), found, textwrap.dedent(text))
+                yield Block(str(page.relative_to(ROOT)), found, textwrap.dedent(text))

@@ -79,7 +79,8 @@ def _maps(url: str, body: bytes) -> Maps:
     try:
         answer: dict[str, Any] = parse_json(body)["predictions"]
         calibrated = Maps._fields[2:4] if "zone" in answer else ()
-        maps = [from_text(answer[name], name).astype(np.float32) for name in (*Maps._fields[:2], *calibrated)]
-        return Maps(*maps, guarantees=tuple(map(dict, answer.get("guarantees", ()))))
+        names = (*Maps._fields[:2], *calibrated)
+        maps: dict[str, Any] = {name: from_text(answer[name], name).astype(np.float32) for name in names}
+        return Maps(**maps, guarantees=tuple(map(dict, answer.get("guarantees", ()))))
     except (ValueError, KeyError, TypeError, InputError):
         raise FcerError(f"{url}: the answer is not a student's maps; see which model is served there") from None

@@ -45,10 +45,11 @@ def cross_fitted(
 ) -> Guarantees | None:
     """Of every method, each year calibrated on the fires of all others; None, with the reason, where that cannot be.
 
-    `prior` undoes the weight of fire pixels in training, where that is known.
+    Of one year, or where maps do not say whose fire an image shows, nothing is expected, and nothing is said. `prior`
+    undoes the weight of fire pixels in training, where that is known.
     """
     settings = results.settings
-    if len(years) < 2:
+    if len(years) < 2 or any(maps.fire_id is None for maps in years):
         return None
     methods = [name for name in settings.own_methods if name in years[0].methods]
     try:

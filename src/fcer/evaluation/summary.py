@@ -67,8 +67,7 @@ def _zone_rows(zones: pd.DataFrame) -> list[list[str]]:
     columns = means[["realised_miss", "area_km2", "times_burnt", "area_2n_km2"]].mean().dropna(subset="area_km2")
     alike = columns.reset_index(level="method", drop=True).set_index("area_km2", append=True).index.duplicated()
     columns = columns[~alike]
-    for (family, method, miss), row in columns.iterrows():  # type: ignore[misc]  # of three keys
-        missed, area, times, later = row
+    for family, method, miss, missed, area, times, later in columns.reset_index().itertuples(index=False):
         rows.append([family, method, f"{miss:g}", f"{missed:.3f}", f"{area:.1f}", f"{times:.1f}", f"{later:.1f}"])
     return rows
 

@@ -37,8 +37,7 @@ def join(folders: Sequence[Path | str]) -> Results:
     lead = "student" if "student" in first.own_methods else first.reference
     pairs = method_pairs(first.own_methods, lead, first.controls)
     tests = compare(tables["per_image"], pairs, first.bootstrap, first.seed, first.controls)
-    # zones were calibrated, and tested, folder by folder: their tests are not pooled over folders
-    guarantees = {name: _concat_known(results, name) for name in ("zones", "zones_by_fire", "calibration")}
+    # zones are calibrated, and their areas tested, folder by folder: those tests cannot be pooled over folders
     intervals = pd.concat([part.intervals for part in results], ignore_index=True)
     return Results(
         settings,
@@ -46,7 +45,9 @@ def join(folders: Sequence[Path | str]) -> Results:
         tests=tests,
         intervals=intervals[intervals["scope"] != "mean"].sort_values("scope", kind="stable", ignore_index=True),
         sensitivity=_sensitivity(results, tests),
-        **guarantees,
+        zones=_concat_known(results, "zones"),
+        zones_by_fire=_concat_known(results, "zones_by_fire"),
+        calibration=_concat_known(results, "calibration"),
     )
 
 

@@ -20,16 +20,20 @@ def guarantee_curves(results: Results, method: str, year: int | None = None) -> 
     nominal miss in percent as step; `calibrated/brier` and so on the radius in px, -1 for the full image.
     """
     if results.zones is not None:
-        for (family, miss), rows in _of(results.zones, method, year).groupby(["family", "nominal_miss"], sort=False):
-            group = "zone" if family == "threshold" else f"zone_{family}"
+        means = _of(results.zones, method, year).groupby(["family", "nominal_miss"], sort=False)[list(_ZONE)].mean()
+        for row in means.reset_index().to_dict("records"):
+            group = "zone" if row["family"] == "threshold" else f"zone_{row['family']}"
             for column, name in _ZONE.items():
-                yield from _defined(f"{group}/{name}", rows[column].mean(), round(100 * miss))
+                yield from _defined(f"{group}/{name}", row[column], round(100 * row["nominal_miss"]))
     if results.calibration is not None:
-        for radius, rows in _of(results.calibration, method, year).groupby("radius_px"):
-            if radius % 1 == 0 or math.isinf(radius):
-                step = -1 if math.isinf(radius) else int(radius)
+        columns = [f"{name}_calibrated" for name in _LOSSES]
+        losses = _of(results.calibration, method, year).groupby("radius_px")[columns].mean()
+        for row in losses.reset_index().to_dict("records"):
+            radius = float(row["radius_px"])
+            if math.isinf(radius) or radius % 1 == 0:
                 for name in _LOSSES:
-                    yield from _defined(f"calibrated/{name}", rows[f"{name}_calibrated"].mean(), step)
+                    step = -1 if math.isinf(radius) else int(radius)
+                    yield from _defined(f"calibrated/{name}", row[f"{name}_calibrated"], step)
 
 
 def _of(table: pd.DataFrame, method: str, year: int | None) -> pd.DataFrame:
