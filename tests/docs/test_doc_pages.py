@@ -30,8 +30,6 @@ def test_relative_links_lead_to_a_file(page: Path) -> None:
         found = (page.parent / target.partition("#")[0]).resolve()
         name = found.relative_to(ROOT).as_posix().removeprefix("docs/")
         assert found.exists() or name in GENERATED, f"{page.name}: {target}"
-            f"{page.name}: {target}"
-        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(DOCS)) for page in PAGES])

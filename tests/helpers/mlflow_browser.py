@@ -26,8 +26,10 @@ CHARTS = """
 return [...document.querySelectorAll('[data-testid="experiment-view-compare-runs-card"]')].flatMap(card =>
   [...card.querySelectorAll('.js-plotly-plot')].map(plot => ({
     title: card.innerText.split('\\n')[0],
-    lines: plot.data.filter(line => line.type !== 'bar' && line.x && line.x.length > 1)
-      .map(line => ({name: line.name, colour: line.line.color, x: [...line.x], y: [...line.y]})),
+    lines: plot._fullData.filter(line => line.type !== 'bar' && line.x && line.x.length > 1)
+      .map(line => ({
+        name: line.name, colour: line.line.color || line.marker.color, x: [...line.x], y: [...line.y],
+      })),
   })));
 """
 

@@ -17,7 +17,7 @@ import numpy as np
 from mlflow.data.meta_dataset import MetaDataset
 from mlflow.data.schema import TensorDatasetSchema
 from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
-from mlflow.entities import DatasetInput, Experiment, InputTag, LifecycleStage, Metric, Param, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, Experiment, InputTag, LifecycleStage, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.types.schema import Schema, TensorSpec
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
@@ -279,6 +279,6 @@ def _dataset(root: str, fingerprint: str, context: str, profile: dict[str, int] 
     data = MetaDataset(source=source, name=Path(root).name, digest=fingerprint)._to_mlflow_entity()  # type: ignore[abstract]
     if profile:
         days = TensorSpec(np.dtype(np.float32), (-1, _CHANNELS, -1, -1), "data")
-        data.schema = json.dumps(TensorDatasetSchema(Schema([days])).to_dict())
-        data.profile = json.dumps(profile)
+        schema = json.dumps(TensorDatasetSchema(Schema([days])).to_dict())
+        data = Dataset(data.name, data.digest, data.source_type, data.source, schema, json.dumps(profile))
     return DatasetInput(data, [InputTag(MLFLOW_DATASET_CONTEXT, context)])
