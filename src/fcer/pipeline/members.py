@@ -18,6 +18,7 @@ from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.cluster import current
 from fcer.runtime.steps import Step
+from fcer.runtime.terminal import NowAndThen
 from fcer.training import (
     EpochRecord,
     MemberResult,
@@ -113,6 +114,8 @@ def _train_logged(
     with ExitStack() as stack:
         run = RunOnDemand(stack, parent, f"member fold {slot.label}", _settings(data, planned))
 
+        progress = NowAndThen(planned.how.epochs)
+
         def begin() -> None:
             for years, context in ((slot.fold.train, "train"), (slot.fold.validation, "validation")):
                 run.log.dataset(dataset.catalog.root, dataset.fingerprint(years), context, dataset.profile(years))
@@ -122,6 +125,8 @@ def _train_logged(
                 begin()
             metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
             run.log.metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
+            if line := progress.line(record.epoch):
+                say(f"fold {slot.label}: {line}, validation AP {record.score:.3f}")
 
         result = apart or train_member(dataset, slot.fold, planned.how, path, on_epoch=on_epoch)
         for record in apart.records if apart else ():
