@@ -161,5 +161,7 @@ def test_years_are_not_dropped_from_an_experiment_without_a_word(tmp_path: Path)
     ],
 )
 def test_what_cannot_be_reported_is_one_line(options: list[str], sentence: str, evaluated: Path, tmp_path: Path):
+    for name in "ab":
+        (evaluated / name / "r").mkdir(parents=True, exist_ok=True)
     done = fcer(evaluated, "report", *options, "--work", tmp_path)
     assert done.returncode in (1, 2) and sentence in done.stderr and done.stderr.count("\n") == 1

@@ -21,4 +21,4 @@ def run(resolved: Resolved) -> None:
                 continue
             with log.child(f"distill {year}", {**recorded_of(resolved.config, "distill"), "year": year}) as below:
                 study.under(below).student(year)
-    print("next: fcer evaluate with the same options, or make ui to see the run")
+    print("next: fcer evaluate with the same options, or make ui to see the runs")

@@ -35,7 +35,7 @@ def run(resolved: Resolved) -> None:
 
             results = Study(resolved, log=log).evaluation(out)
         tell(results, out)
-    print(f"next: fcer report --results {out}, or make ui to compare the methods")
+    print(f"next: fcer report --results {out}, or make ui to compare the runs")
 
 
 def tell(results: Results, out: Path) -> None:

@@ -19,8 +19,8 @@ _INPUTS = {
     "source": "no such folder; give --source a folder that holds YEAR/fire_X/DATE.tif",
     "checkpoints": "no such folder; give --checkpoints a folder of members, or leave it out to train them",
     "predictions": "no such file; give predictions_YEAR.npz or an HDF5 file that exists",
-    "results": "no such folder; give --results a folder that fcer evaluate wrote",
-    "ablation": "no such folder; give --ablation a folder that fcer evaluate wrote",
+    "results": "no finished evaluation there; run fcer evaluate --out {}",
+    "ablation": "no finished evaluation there; run fcer evaluate --out {}",
     "input": "no such file or folder; give --input a fire, a folder of fires, or detections",
     "detections": "no such file; give --detections a file as NASA FIRMS offers it",
     "space": "no such file; give --space a YAML file such as experiments/search_head.yaml",
@@ -51,7 +51,7 @@ def check_inputs(name: str, config: Config) -> None:
         value = getattr(config, key)
         for path in value if isinstance(value, tuple) else (value,):
             if path is not None and not Path(path).exists():
-                raise ConfigError(f"{path}: {_INPUTS[key]}")
+                raise ConfigError(f"{path}: {_INPUTS[key].replace('{}', str(path))}")
     if "device" in COMMANDS[name].options and config.device == "cuda":
         from fcer.models.device import choose_device  # imports torch
 

@@ -30,7 +30,7 @@ def run(resolved: Resolved) -> None:
             members = members_of(study.setup, folds)
             for year in folds[0].test:
                 compare_members(study.setup, year, members, log, print)
-    print("next: fcer evaluate with the same options, or make ui to see the run")
+    print("next: fcer evaluate with the same options, or make ui to see the runs")
 
 
 def _asked_folds(resolved: Resolved, study: Study) -> list[list[Fold]]:
