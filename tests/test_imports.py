@@ -86,10 +86,14 @@ def test_core_needs_numpy_and_scipy_alone(path: Path):
     assert {name.split(".")[0] for name in imports(path)} <= allowed
 
 
-def loaded_by(code: str) -> set[str]:
+def modules_after(code: str) -> set[str]:
     call = f"{code}\nimport sys; print(*sys.modules, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=True)
-    return {name.split(".")[0] for name in done.stderr.split()}
+    return set(done.stderr.split())
+
+
+def loaded_by(code: str) -> set[str]:
+    return {name.split(".")[0] for name in modules_after(code)}
 
 
 @pytest.mark.parametrize(
@@ -107,3 +111,10 @@ def test_reading_data_needs_no_torch_or_mlflow():
         "pandas",
         "sklearn",
     }
+
+
+def test_a_forecast_imports_no_trainer_and_little_else():
+    ours = [name for name in modules_after("import fcer.cli, fcer.commands.predict") if name.startswith("fcer.")]
+    others = {"evaluation", "report", "uncertainty", "training", "search", "detections"}
+    assert not [name for name in ours if others & set(name.split("."))]
+    assert len(ours) <= 115, "what an agency's engineer reads"

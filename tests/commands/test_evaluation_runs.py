@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import mlflow
@@ -118,6 +119,9 @@ def test_a_report_from_wherever_the_evaluation_is(source: str, evaluated: Path, 
             expected = anchor.loc[(int(row["year"]), row["method"]), metric]
             np.testing.assert_equal(row[metric], expected, "to the digit; a control has no loss, NaN")
     assert (tmp_path / "report" / "report.html").stat().st_size > 1e6, "plotly is in it"
+    page = (tmp_path / "report" / "report.html").read_text()
+    for said in ("made", "fcer version", "commit", "engine", "fingerprint of results"):
+        assert re.search(f"<dt>{said}</dt><dd>[^<]+</dd>", page), said
     client = mlflow.MlflowClient(f"sqlite:///{evaluated}/mlflow.db")
     experiment = client.get_experiment_by_name("fcer").experiment_id
     run = client.search_runs([experiment], "tags.`fcer.command` = 'report'")[0]

@@ -97,7 +97,7 @@ def client_of(registry: tuple[Path, str]) -> mlflow.MlflowClient:
 def test_the_map_lies_on_the_input_and_holds_what_the_model_says(
     predict: Run, registry: tuple[Path, str], small_fires: Path, tmp_path: Path
 ):
-    source = small_fires / "2018" / "fire_20180000"
+    source = small_fires / "2018" / "fire_synthetic_20180000"
     code, out, err = predict("--input", source, "--out", "tomorrow.tif", "--threshold", CUT)
     assert (code, err) == (0, "")
     assert out.startswith("tomorrow.tif: 1 fire predicted; ") and "next: open tomorrow.tif in a GIS" in out
@@ -131,7 +131,10 @@ def test_every_name_of_the_model_and_both_forms_of_a_fire_give_the_same(
     predict: Run, registry: tuple[Path, str], small_fires: Path, tmp_path: Path
 ):
     folder, run_id = registry
-    geotiff, hdf5 = small_fires / "2019" / "fire_20190001", small_fires / "2019" / "fire_20190001.hdf5"
+    geotiff, hdf5 = (
+        small_fires / "2019" / "fire_synthetic_20190001",
+        small_fires / "2019" / "fire_synthetic_20190001.hdf5",
+    )
     expected = np.stack(direct(registry, hdf5))
     models = [f"models:/{REGISTERED}/1", f"runs:/{run_id}", folder / "student"]
     for k, model in enumerate(models):
@@ -146,7 +149,7 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert out.startswith("work/predictions: 4 fires predicted; ")
     written = tmp_path / "work" / "predictions"
     names = sorted(path.stem for path in small_fires.glob("*/*.hdf5"))
-    each = [f"{name}.{suffix}" for name in names for suffix in ("png", "tif")]
+    each = [f"synthetic_{name}.{suffix}" for name in names for suffix in ("png", "tif")]
     assert sorted(path.name for path in written.iterdir()) == sorted([*each, "all_fires.geojson"])
     run, client = latest_run(registry), client_of(registry)
     assert run.info.status == "FINISHED"
@@ -155,7 +158,7 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert run.data.metrics["predict/seconds_per_fire"] > 0
     assert run.data.tags["fcer.from.student"] == registry[1] and run.data.tags["fcer.model.version"] == "1"
     looks = {file.path for file in client.list_artifacts(run.info.run_id, "quicklooks")}
-    assert looks == {f"quicklooks/{name}.png" for name in names}
+    assert looks == {f"quicklooks/synthetic_{name}.png" for name in names}
     table = client.download_artifacts(run.info.run_id, "predictions.csv", str(tmp_path))
     rows = list(csv.DictReader(Path(table).read_text().splitlines()))
     assert [row["fire"] for row in rows] == names
@@ -168,21 +171,21 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
 
 
 def test_broken_fires_do_not_stop_the_rest(predict: Run, registry: tuple[Path, str], copied: Path, tmp_path: Path):
-    truncated = copied / "2018" / "fire_20180000.hdf5"
+    truncated = copied / "2018" / "fire_synthetic_20180000.hdf5"
     with truncated.open("r+b") as file:
         file.truncate(5000)
-    for name, gone in (("fire_20180001", slice(None, -4)), ("fire_20190000", slice(-2, -1))):
+    for name, gone in (("fire_synthetic_20180001", slice(None, -4)), ("fire_synthetic_20190000", slice(-2, -1))):
         folder = copied / name[5:9] / name
         folder.with_suffix(".hdf5").unlink()
         for day in sorted(folder.glob("*.tif"))[gone]:
             day.unlink()
     code, out, err = predict("--input", copied, "--out", "maps")
     assert code == 0 and out.startswith("maps: 1 fire predicted, 3 left out; ")
-    assert [path.name for path in (tmp_path / "maps").iterdir()] == ["fire_20190001.tif"]
+    assert [path.name for path in (tmp_path / "maps").iterdir()] == ["fire_synthetic_20190001.tif"]
     assert err.count("\n") == 3
     assert f"left out: {truncated}: the HDF5 file is truncated or damaged" in err
-    assert f"left out: {copied}/2018/fire_20180001: 4 days, but 5 are needed" in err
-    assert f"left out: {copied}/2019/fire_20190000: a day is missing between " in err
+    assert f"left out: {copied}/2018/fire_synthetic_20180001: 4 days, but 5 are needed" in err
+    assert f"left out: {copied}/2019/fire_synthetic_20190000: a day is missing between " in err
     assert latest_run(registry).data.metrics["predict/left_out"] == 3
     code, out, err = predict("--input", truncated)
     assert (code, out) == (1, "") and err.count("\n") == 2
@@ -191,7 +194,7 @@ def test_broken_fires_do_not_stop_the_rest(predict: Run, registry: tuple[Path, s
 
 
 def test_nothing_where_the_input_held_nothing(predict: Run, copied: Path, tmp_path: Path):
-    hdf5 = copied / "2018" / "fire_20180000.hdf5"
+    hdf5 = copied / "2018" / "fire_synthetic_20180000.hdf5"
     with h5py.File(hdf5, "r+") as file:
         file["data"][:, :5, :7, 3:12] = np.nan
     assert predict("--input", hdf5, "--out", "a.tif")[0] == 0
@@ -205,7 +208,7 @@ def test_nothing_where_the_input_held_nothing(predict: Run, copied: Path, tmp_pa
 
 
 def test_outlines_are_the_perimeter_the_zones_and_the_contours(predict: Run, small_fires: Path, tmp_path: Path):
-    source = small_fires / "2018" / "fire_20180001.hdf5"
+    source = small_fires / "2018" / "fire_synthetic_20180001.hdf5"
     code, _, err = predict("--input", source, "--out", "a.tif", "--geojson", "--threshold", CUT)
     assert (code, err) == (0, "")
     with rasterio.open(tmp_path / "a.tif") as image:
@@ -237,7 +240,7 @@ def test_a_student_without_calibration_is_said_to_have_none(
 ):
     bare = shutil.copytree(registry[0] / "student", tmp_path / "bare")
     calibration_file(bare).unlink()
-    source = small_fires / "2018" / "fire_20180001.hdf5"
+    source = small_fires / "2018" / "fire_synthetic_20180001.hdf5"
     code, _, err = predict("--input", source, "--model", bare, "--out", "a.tif")
     assert code == 0 and "has no calibration: its probabilities are as it says, and no zone is drawn" in err
     with rasterio.open(tmp_path / "a.tif") as image:
@@ -260,7 +263,7 @@ def test_detections_become_forecasts_of_the_fires_that_burn(predict: Run, small_
 
 
 def test_without_a_place_on_earth_there_are_pixels_alone(predict: Run, copied: Path, tmp_path: Path):
-    hdf5 = copied / "2018" / "fire_20180000.hdf5"
+    hdf5 = copied / "2018" / "fire_synthetic_20180000.hdf5"
     with h5py.File(hdf5, "r+") as file:
         del file["data"].attrs["crs"], file["data"].attrs["img_dates"]
     code, _, err = predict("--input", hdf5, "--out", "a.tif", "--geojson", "--png")
@@ -280,7 +283,7 @@ def test_fires_of_one_name_keep_apart(predict: Run, copied: Path, tmp_path: Path
         (copied / year / f"fire_{year}0000.hdf5").rename(copied / year / "fire_A.hdf5")
         shutil.rmtree(copied / year / f"fire_{year}0000")
     assert predict("--input", copied, "--out", "maps")[0] == 0
-    names = ["2018_fire_A.tif", "2019_fire_A.tif", "fire_20180001.tif", "fire_20190001.tif"]
+    names = ["2018_fire_A.tif", "2019_fire_A.tif", "fire_synthetic_20180001.tif", "fire_synthetic_20190001.tif"]
     assert sorted(path.name for path in (tmp_path / "maps").glob("*.tif")) == names
     (copied / "fire_A.hdf5").write_bytes((copied / "2018" / "fire_A.hdf5").read_bytes())
     code, _, err = predict("--input", copied, "--out", "maps")
@@ -288,7 +291,7 @@ def test_fires_of_one_name_keep_apart(predict: Run, copied: Path, tmp_path: Path
 
 
 def test_the_input_is_never_written_over(predict: Run, copied: Path):
-    folder = copied / "2018" / "fire_20180000"
+    folder = copied / "2018" / "fire_synthetic_20180000"
     last = max(folder.glob("*.tif"))
     before = last.read_bytes()
     code, _, err = predict("--input", folder, "--out", last)
@@ -354,7 +357,7 @@ def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, 
     """Synthetic fires: their files say so by name, and an agency's assets are held against each of their maps."""
     pyogrio = pytest.importorskip("pyogrio", reason="pyogrio, of the extra gis, is not installed")
     pytest.importorskip("pystac", reason="pystac, of the extra gis, is not installed")
-    lng, lat = next(fire.lnglat for fire in open_fires(small_fires / "2018" / "fire_20180000.hdf5").fires)
+    lng, lat = next(fire.lnglat for fire in open_fires(small_fires / "2018" / "fire_synthetic_20180000.hdf5").fires)
     point = {
         "type": "Feature",
         "properties": {"name": "mill"},
@@ -375,7 +378,7 @@ def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, 
     code, out, err = predict(*given)
     assert (code, err) == (0, "") and "maps: 1 assets lie on the maps of 1 of 2 fires" in out
     maps = tmp_path / "maps"
-    names = ["synthetic_fire_20180000", "synthetic_fire_20180001"]
+    names = ["fire_synthetic_20180000", "fire_synthetic_20180001"]
     assert sorted(path.stem for path in maps.glob("*.tif")) == names
     for name in names:
         assert all((maps / f"{name}{end}").exists() for end in (".gpkg", ".kml", ".qml", ".stac.json", "_fire.tiff"))
@@ -387,4 +390,4 @@ def test_everything_for_a_gis_of_several_fires(predict: Run, small_fires: Path, 
     with rasterio.open(maps / "mosaic.vrt") as mosaic:
         assert mosaic.count == 4 and np.nanmax(mosaic.read(1)) > 0
     fires = pyogrio.raw.read(maps / "all_fires.gpkg", layer="zones")
-    assert set(fires[3][list(fires[0]["fields"]).index("poly_IncidentName")]) == {"fire_20180000", "fire_20180001"}
+    assert set(fires[3][list(fires[0]["fields"]).index("poly_IncidentName")]) == set(names)

@@ -67,7 +67,7 @@ def test_the_study_is_on_disk(study: tuple[Path, str]):
     assert "report: work/study/report/report.html" in out
     with open_maps(results / "predictions_2020.npz") as maps:
         assert maps.methods == DEFAULT
-        assert maps.fire_id is not None and all(name.startswith("fire_2020") for name in maps.fire_id)
+        assert maps.fire_id is not None and all(name.startswith("fire_synthetic_2020") for name in maps.fire_id)
 
 
 def test_the_second_time_nothing_is_done_again(study: tuple[Path, str]):

@@ -20,8 +20,8 @@ from golden_fires import fire_days, write_hdf5_like_released
 def loose(small_fires: Path, tmp_path: Path) -> Path:
     """A fire in each form, in a folder that names no year."""
     root = tmp_path / "incidents"
-    shutil.copytree(small_fires / "2018" / "fire_20180000", root / "north")
-    root.joinpath("south.hdf5").write_bytes((small_fires / "2019" / "fire_20190001.hdf5").read_bytes())
+    shutil.copytree(small_fires / "2018" / "fire_synthetic_20180000", root / "north")
+    root.joinpath("south.hdf5").write_bytes((small_fires / "2019" / "fire_synthetic_20190001.hdf5").read_bytes())
     return root
 
 
@@ -32,7 +32,10 @@ def labels(path: Path) -> list[str]:
 def test_a_fire_may_lie_anywhere(loose: Path, small_fires: Path):
     assert labels(loose) == ["2018/north", "2019/south.hdf5"]
     assert labels(loose / "north") == ["2018/north"] and labels(loose / "south.hdf5") == ["2019/south.hdf5"]
-    moved, original = open_fires(loose / "north").fires[0], open_fires(small_fires / "2018" / "fire_20180000").fires[0]
+    moved, original = (
+        open_fires(loose / "north").fires[0],
+        open_fires(small_fires / "2018" / "fire_synthetic_20180000").fires[0],
+    )
     np.testing.assert_array_equal(moved.read(slice(0, 2), range(23)), original.read(slice(0, 2), range(23)))
     assert (moved.dates, moved.place) == (original.dates, original.place)
 

@@ -37,10 +37,10 @@ def test_the_layout_is_the_dataset_s_own(small_fires: Path):
     catalog = open_catalog(small_fires)
     assert not catalog.problems
     assert [fire.label for fire in catalog.fires] == [
-        "2018/fire_20180000.hdf5",
-        "2018/fire_20180001.hdf5",
-        "2019/fire_20190000.hdf5",
-        "2019/fire_20190001.hdf5",
+        "2018/fire_synthetic_20180000.hdf5",
+        "2018/fire_synthetic_20180001.hdf5",
+        "2019/fire_synthetic_20190000.hdf5",
+        "2019/fire_synthetic_20190001.hdf5",
     ]
     for fire in catalog.fires:
         assert min(fire.height, fire.width) >= 40 and max(fire.height, fire.width) <= 56
@@ -67,7 +67,7 @@ def test_same_seed_same_fires_however_many_workers(small_fires: Path, tmp_path: 
 def test_complete_fires_are_not_made_again_and_damaged_ones_are(small_fires: Path, tmp_path: Path):
     assert synthesize(SMALL, tmp_path, workers=1) == 4
     assert synthesize(SMALL, tmp_path, workers=1) == 0
-    (tmp_path / "2018" / "fire_20180001.hdf5").write_bytes(b"\x89HDF\r\n\x1a\nhalf of it")
+    (tmp_path / "2018" / "fire_synthetic_20180001.hdf5").write_bytes(b"\x89HDF\r\n\x1a\nhalf of it")
     assert synthesize(SMALL, tmp_path, workers=1) == 1
     assert contents(tmp_path) == contents(small_fires)
 
@@ -196,5 +196,5 @@ def test_memory_does_not_grow_with_the_number_of_days(tmp_path: Path):
         "print(*[line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')])"
     )
     done = subprocess.run([sys.executable, "-c", call], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (tmp_path / "large" / "2018" / "fire_20180000.hdf5").stat().st_size > 450 * 2**20
+    assert (tmp_path / "large" / "2018" / "fire_synthetic_20180000.hdf5").stat().st_size > 450 * 2**20
     assert int(done.stdout) < 400 * 1024

@@ -24,13 +24,13 @@ TRANSFORM = (375.0, 0.0, 400_000.0, 0.0, -375.0, 4_500_000.0)
 def hdf5(small_fires: Path, tmp_path: Path) -> Path:
     path = tmp_path / "2018" / "fire_A.hdf5"
     path.parent.mkdir()
-    shutil.copy(small_fires / "2018" / "fire_20180000.hdf5", path)
+    shutil.copy(small_fires / "2018" / "fire_synthetic_20180000.hdf5", path)
     return path
 
 
 @pytest.fixture
 def tifs(small_fires: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(small_fires / "2018" / "fire_20180000", tmp_path / "2018" / "fire_A"))
+    return Path(shutil.copytree(small_fires / "2018" / "fire_synthetic_20180000", tmp_path / "2018" / "fire_A"))
 
 
 def replaced(path: Path, kind: str) -> None:

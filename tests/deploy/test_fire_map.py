@@ -24,7 +24,7 @@ def student(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def file(small_fires: Path, tmp_path: Path) -> Path:
     """A fire to be changed."""
     (tmp_path / "2018").mkdir()
-    copied = tmp_path / "2018" / "fire_20180001.hdf5"
+    copied = tmp_path / "2018" / "fire_synthetic_20180001.hdf5"
     copied.write_bytes((small_fires / "2018" / copied.name).read_bytes())
     return copied
 
@@ -65,10 +65,10 @@ def test_nothing_is_said_where_the_input_held_nothing(student: LoadedStudent, fi
 
 def test_a_fire_that_cannot_be_used_is_named(student: LoadedStudent, file: Path):
     change(file, (-1, 0, 4, 4), np.inf)
-    with pytest.raises(DataError, match=r"fire_20180001\.hdf5: input: it holds infinite values"):
+    with pytest.raises(DataError, match=r"fire_synthetic_20180001\.hdf5: input: it holds infinite values"):
         predict_fire(student, open_hdf5(file))
     change(file, (slice(None), slice(0, ACTIVE_FIRE)), np.nan)
-    with pytest.raises(DataError, match=r"fire_20180001\.hdf5: every value of its latest \d days is missing"):
+    with pytest.raises(DataError, match=r"fire_synthetic_20180001\.hdf5: every value of its latest \d days is missing"):
         predict_fire(student, open_hdf5(file))
 
 

@@ -383,11 +383,11 @@ def test_the_summary_is_a_verdict_a_table_and_a_line_for_each_test(results):
     assert any(line.startswith("FCER within 4 px (1.50 km) of fire, as given; errors of student") for line in lines)
     table = lines[lines.index("") + 1 :]
     assert table[0].split()[:2] == ["year", "method"]
-    methods = ("student", "ensemble", "probability")
-    assert [line.split()[:2] for line in table[1:7]] == [[year, name] for year in ("2018", "2019") for name in methods]
-    assert [line.split()[0] for line in table[7:13]] == ["mean", "±"] * 3
+    methods = ("student", "ensemble", "probability", "climatology")
+    assert [line.split()[:2] for line in table[1:9]] == [[year, name] for year in ("2018", "2019") for name in methods]
+    assert [line.split()[0] for line in table[9:17]] == ["mean", "±"] * 4
     pattern = r"student > \w+, AU(ROC|PRC)( WITHIN)? per (image|fire): n \d+, r [+-]\d.\d\d, p .*"
-    assert all(re.match(pattern, line) for line in table[14:-1])
+    assert all(re.match(pattern, line) for line in table[18:-1])
     assert table[-1] == "6 more in tests.json"
     assert max(map(len, lines)) <= 120
 

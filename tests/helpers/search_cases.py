@@ -56,6 +56,7 @@ def make_job(store: TrialStore, space: Space, cache: Path, **changes: object) ->
         "objective": "auroc",
         "cache": cache,
         "anchor_px": 3.0,
+        "threshold": 0.5,
         "head": {"epochs": 10},
         "seed": 0,
         "session": 0,

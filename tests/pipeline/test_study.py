@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ from fcer.config import Resolved
 from fcer.data.synthetic.fires import synthesize
 from fcer.errors import ConfigError, DataError, FcerWarning
 from fcer.maps.predicted_maps import open_maps
-from fcer.pipeline.run_log import NO_LOG
+from fcer.pipeline.run_log import NO_LOG, RunLog
+from fcer.pipeline.students import epoch_rows
+from fcer.training.epochs import EpochRecord
 from study_settings import RECIPE, TINY, tiny
 
 YEARS = RECIPE.years
@@ -95,10 +98,48 @@ def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(fires
     by_default = Resolved(config.config, {**config.origins, "methods": "default"})
     with pytest.warns(FcerWarning, match=r"student 20\d\d: left out, of all years, since it cannot be distilled"):
         maps = Study(by_default, say=lambda _: None).maps()
-    assert len(maps.files) == 4 and maps.anchor_px is None
+    assert len(maps.files) == 4 and maps.anchors == {}
     assert {open_maps(path).methods for path in maps.files} == {("ensemble",)}
     with pytest.raises(DataError, match=r"the backbone makes (no error|errors only) within 0 px of fire"):
         Study(config, say=lambda _: None).maps()
+
+
+class _Told(RunLog):
+    """Remembers tags."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, str] = {}
+
+    def tags(self, values: Mapping[str, str]) -> None:
+        self.told |= values
+
+
+def test_auto_is_an_anchor_for_each_test_year_and_fires_are_called_synthetic(fires: Path, tmp_path: Path):
+    study = Study(tiny(fires, tmp_path, year="all", anchor="auto", miss=(0.5,)), say=lambda _: None)
+    results = study.evaluation()
+    own = {year: study.student(year).info.anchor_px for year in YEARS}
+    assert results.settings.anchors == tuple(own.values()) and len(set(own.values())) == 4
+    assert results.anchor.groupby("year")["radius_px"].first().to_dict() == own
+    assert results.settings.anchor_from == "its ensemble's mean ASD on its own validation years"
+    assert results.settings.synthetic and results.summary().startswith("SYNTHETIC")
+
+
+def test_balanced_undoes_the_weight_of_the_backbones_own_training(fires: Path, tmp_path: Path):
+    """Whatever the configuration says of it now; where the student is fitted, and where its maps are scored."""
+    trained = {"year": 2021, "checkpoints": tmp_path / "members", "select_by": "val_ap", "pos_weight": 3.0}
+    Study(tiny(fires, tmp_path, **trained), say=lambda _: None).train()
+    log = _Told()
+    asked = {**trained, "threshold": "balanced", "pos_weight": 5.0}
+    study = Study(tiny(fires, tmp_path, **asked), log=log, say=lambda _: None)
+    assert study.student(2021).info.threshold == 0.75
+    assert study.maps().threshold == 0.75
+    seen = log.told["fcer.validation_in_sample"]
+    assert seen.startswith("1 of 2 teachers were trained on ") and "val/auroc, which is of" in seen
+
+
+def test_an_epoch_of_a_backbone_that_is_trained_along_has_its_ap():
+    alone = EpochRecord(3, 0.4, 0.5, 0.7, 0.1, 1.0)
+    assert epoch_rows(alone._replace(val_ap=0.25)) == [*epoch_rows(alone), ("val/ap", 0.25, 3)]
 
 
 def _leave_one_pixel(folder: Path) -> None:

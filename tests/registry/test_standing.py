@@ -122,6 +122,17 @@ def test_champions_do_not_lead_down_step_by_step():
     assert "too little against 0.9000 of version 1, the best champion so far; distil" in kept.reason
 
 
+def test_by_fire_ten_challengers_do_not_take_the_champion_down_at_all():
+    """Each 0.015 worse in every fire, with an interval so wide that it says nothing."""
+    best = champion = with_fires(dataclasses.replace(CHAMPION, auroc=0.9, low=0.5, high=1.0))
+    for version in range(2, 12):
+        less = 0.015 * (version - 1)
+        ours = with_fires(challenger(version=str(version), auroc=0.9 - less, low=0.5, high=1.0), less)
+        if decide(ours, champion, best).outcome == PROMOTED:
+            champion = ours
+    assert champion is best
+
+
 def test_by_fire_a_small_difference_is_seen():
     champion = with_fires(CHAMPION)
     assert decide(challenger(auroc=0.69), champion).outcome == PROMOTED, "within the interval"

@@ -10,7 +10,16 @@ from fcer.core import reliability_curve
 from fcer.evaluation import evaluate
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.maps.predicted_maps import PredictedMaps
-from fcer.report.curves import ablation, ablation_data, reliability, reliability_data, risk_coverage, sensitivity
+from fcer.report.corp import corp
+from fcer.report.curves import (
+    ablation,
+    ablation_data,
+    reliability,
+    reliability_data,
+    risk_coverage,
+    sensitivity,
+    thresholds,
+)
 from fcer.report.style import RadiusAxis, looks
 from fcer.report.sweeps import calibration_sweep, mean_sweep, sweep_over_years, year_sweeps
 from plain_fcer import plain_region
@@ -115,6 +124,34 @@ def test_sensitivity_shows_each_method_at_each_anchor(results):
     np.testing.assert_array_equal(drawn[0].y, rows["a_score"])
     np.testing.assert_array_equal(drawn[1].y, rows["b_score"])
     assert all("student &gt; ensemble: r " in text for text in drawn[1].text)
+
+
+def test_thresholds_show_each_method_at_each_threshold(results):
+    figure = thresholds(results, STYLE)
+    means = results.over_years("thresholds")
+    assert set(figure.panels) == {"auroc", "auroc_within"}
+    for metric, panel in figure.panels.items():
+        drawn = [trace for trace in panel.data if trace.name == "ensemble"]
+        rows = means[means["method"] == "ensemble"]
+        np.testing.assert_allclose(drawn[0].x, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+        np.testing.assert_allclose(drawn[0].y, rows[metric])
+    at_half = means[means["threshold"] == results.settings.threshold].set_index("method")["auroc"]
+    anchor = results.over_years("anchor").set_index("method")["auroc"]
+    np.testing.assert_allclose(at_half, anchor[at_half.index], atol=1e-3)
+
+
+def test_isotonic_reliability_has_its_band_and_the_parts_of_the_score(results):
+    figure = corp(results, STYLE)
+    assert list(figure.panels) == ["2018", "2019", "2020"] and figure.data is results.corp
+    rows = results.corp.query("year == 2019 and method == 'ensemble'")
+    traces = figure.panels["2019"].data
+    step = next(trace for trace in traces if trace.name == "ensemble")
+    np.testing.assert_allclose(step.y[::2], rows["fire_rate"])
+    band = next(trace for trace in traces if trace.fill == "toself" and trace.legendgroup == "ensemble")
+    assert max(band.y) == rows["band_high"].max()
+    ours = results.over_years("anchor").set_index("method").loc["student"]
+    parts = " = ".join([f"{ours['brier']:.3f}", f"{ours['miscalibration']:.3f} - {ours['discrimination']:.3f}"])
+    assert f"student {parts} + {ours['uncertainty']:.3f}" in figure.caption
 
 
 def test_sensitivity_of_three_methods_has_each_score_once():

@@ -39,9 +39,9 @@ def test_every_plot_is_drawn_without_a_complaint_or_a_request(page, tmp_path):
     # the page forbids itself every request, so that one would stand on the console
     assert console == []
     plots = dom.split('<div class="plot js-plotly-plot"')[1:]
-    assert len(plots) == page.read_text().count('<div class="plot"') == 1 + 3 + 6 + 2 + 1 + 1 + 3 + 3 + 6
+    assert len(plots) == page.read_text().count('<div class="plot"') == 1 + 3 + 6 + 2 + 1 + 2 + 1 + 3 + 2 + 3 + 6
     assert all("main-svg" in plot for plot in plots)
-    assert re.search(r"<body [^>]*data-plots=\"26\"", dom)
+    assert re.search(r"<body [^>]*data-plots=\"30\"", dom)
     assert "data-evil" not in dom.replace(html.escape(TITLE), "")
     assert re.search(r'class="legendtext"[^>]*>&lt;b&gt;x<', dom)
     # among plotly's own buttons is one that sends the plot to its makers
@@ -83,7 +83,7 @@ def test_the_page_needs_nothing_but_itself(page, text):
 def test_the_numbers_behind_each_figure_can_be_saved(page, text):
     links = dict(re.findall(r'<a download="([^"]+)" href="data:[^,]*;base64,([^"]*)"', text))
     figures = sorted(page.parent.glob("figures/*.csv"))
-    assert len(figures) == 9
+    assert len(figures) == 11
     for path in [*figures, *(page.parent / name for name in ("table1.csv", "table1.md", "table1.tex", "tests.csv"))]:
         assert base64.b64decode(links[path.name]).decode() == path.read_text(), path.name
     assert {"own_errors.csv", "paper_comparison.csv"} <= set(links)
@@ -91,7 +91,7 @@ def test_the_numbers_behind_each_figure_can_be_saved(page, text):
 
 def test_every_figure_says_how_to_read_it(text):
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text, flags=re.DOTALL)
-    assert len(captions) == text.count("<figure>") == 9
+    assert len(captions) == text.count("<figure>") == 11
     assert all(len(caption) > 60 for caption in captions)
 
 
@@ -123,7 +123,7 @@ const wait = () => new Promise((done) => setTimeout(done, 300));
   const names = [...document.querySelectorAll("#sweep_auroc .legendtext")].map((entry) => entry.textContent);
   document.querySelector(".bar button").click();
   await wait();
-  const table = document.querySelector("table"), column = 7, firsts = [];
+  const table = document.querySelector("table"), column = 9, firsts = [];
   for (let k = 0; k < 3; k++) {
     table.tHead.rows[0].cells[column].click();
     firsts.push([...table.querySelectorAll("tbody tr")].map((row) => row.cells[column].textContent));
@@ -145,6 +145,9 @@ def test_methods_themes_and_tables_answer_the_reader(page, tmp_path):
     assert seen["names"] and "student" not in seen["names"] and EVIL in seen["names"]
     assert seen["dark"] != seen["before"]["light"]
     up, down, again = seen["firsts"]
-    numbers = [float(text.split()[0]) for text in up]
-    assert numbers == sorted(numbers) and down == up[::-1] and sorted(again) == sorted(up) and again != up
+    known = [text for text in up if text != "–"]
+    numbers = [float(text.split()[0]) for text in known]
+    assert numbers == sorted(numbers) and sorted(again) == sorted(up) and again != up
+    unknown = ["–"] * (len(up) - len(known))
+    assert unknown and (up, down) == ([*known, *unknown], [*known[::-1], *unknown]), "what is unknown comes last"
     assert seen["wide"] <= 1200

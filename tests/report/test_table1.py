@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import log_loss
 
 from fcer.evaluation import evaluate
 from fcer.report.formats import latex, latex_text, markdown
@@ -24,7 +25,8 @@ def test_the_csv_has_the_results_to_the_digit(results):
     for row in results.segmentation.merge(results.anchor, on=["year", "method"]).to_dict("records"):
         mine = table[(table["year"] == str(row["year"])) & (table["method"] == row["method"])].iloc[0]
         for metric in METRICS:
-            np.testing.assert_equal(mine[metric], row["asd_m"] / 1000 if metric == "asd_km" else row[metric])
+            in_metres = metric.replace("_km", "_m")
+            np.testing.assert_equal(mine[metric], row[in_metres] / (1000 if in_metres != metric else 1))
         is_control = row["method"] == "probability"
         assert mine[["ap", "asd_km", "brier", "brier_skill", "nll"]].isna().all() == is_control
     for method in results.settings.methods:
@@ -32,13 +34,26 @@ def test_the_csv_has_the_results_to_the_digit(results):
         values = results.anchor[results.anchor["method"] == method]["auroc"]
         assert mine["auroc"] == pytest.approx(values.mean(), rel=1e-14)
         assert mine["auroc_std"] == pytest.approx(np.std(values), rel=1e-12)
-    assert table["year"].tolist() == [y for y in ("2018", "2019", "2020", "mean") for _ in range(3)]
-    assert table["method"].tolist() == list(results.settings.methods) * 4
+    assert table["year"].tolist() == [y for y in ("2018", "2019", "2020", "mean") for _ in range(4)]
+    assert table["method"].tolist() == [*results.settings.methods, "climatology"] * 4
+
+
+def test_climatology_is_the_base_rate_everywhere(results):
+    """Whoever has its Brier score has no skill."""
+    table = table1(results).set_index(["year", "method"])
+    for year in ("2018", "2019", "2020"):
+        base, student = (table.loc[(year, method)] for method in ("climatology", "student"))
+        assert 1 - student["brier"] / base["brier"] == pytest.approx(student["brier_skill"], rel=1e-12)
+        (rate,) = results.anchor[results.anchor["year"] == int(year)]["base_rate"].dropna().unique()
+        nll = log_loss([0, 1], [rate, rate], sample_weight=[1 - rate, rate])
+        assert (base["brier"], base["nll"]) == pytest.approx((rate * (1 - rate), nll))
+        assert base["brier_skill"] == 0 and np.isnan([base[name] for name in ("ap", "auroc", "missed")]).all()
+    assert not [cell for cell in best_cells(table.reset_index()) if table.index[cell[0]][1] == "climatology"]
 
 
 def test_one_year_has_no_mean():
     table = table1(evaluate(some_maps(2018), bootstrap=0, progress=None))
-    assert table["year"].tolist() == ["2018"] * 3
+    assert table["year"].tolist() == ["2018"] * 4
     assert table["auroc_std"].isna().all()
     assert "±" not in markdown(table)
 
@@ -64,24 +79,25 @@ def test_the_best_is_bold_up_to_what_is_shown():
 def test_markdown_is_a_table_with_the_best_in_bold(results):
     lines = markdown(table1(results)).splitlines()
     assert len({line.count("|") for line in lines}) == 1
-    names = "AP ↑ | ASD [km] ↓ | Brier ↓ | Brier skill ↑ | NLL ↓ | AUROC ↑ | AUROC within ↑ | AUPRC ↑"
-    assert lines[0] == f"| Year | Method | {names} |"
+    found = "AP ↑ | ASD [km] ↓ | ASD common [km] ↓ | missed ↓"
+    names = "Brier ↓ | Brier skill ↑ | NLL ↓ | AUROC ↑ | AUROC within ↑ | AUPRC ↑"
+    assert lines[0] == f"| Year | Method | {found} | {names} |"
     own = results.anchor[results.anchor["method"] != "probability"]
     winner = own[own["year"] == 2018].sort_values("auroc").iloc[-1]
     line = next(line for line in lines if line.startswith(f"| 2018 | {winner['method']} |"))
     assert f"**{winner['auroc']:.3f}**" in line
-    assert re.search(r"\| Mean \| student \|.* \**\d\.\d{3} ± \d\.\d{3}", lines[-3])
-    assert re.fullmatch(r"\| Mean \| probability \|( – \|){5}( \d\.\d{3} ± \d\.\d{3} \|){3}", lines[-1])
+    assert re.search(r"\| Mean \| student \|.* \**\d\.\d{3} ± \d\.\d{3}", lines[-4])
+    assert re.fullmatch(r"\| Mean \| probability \|( – \|){7}( \d\.\d{3} ± \d\.\d{3} \|){3}", lines[-2])
 
 
 def test_latex_has_the_papers_structure(results):
     text = latex(table1(results), "within 4 px (1.50 km) of fire")
-    body = text[text.index(r"\begin{tabular}{ll cc ccc ccc}") : text.index(r"\end{tabular}")]
+    body = text[text.index(r"\begin{tabular}{ll cccc ccc ccc}") : text.index(r"\end{tabular}")]
     assert [body.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\addlinespace")] == [1, 2, 1, 2]
     rows = [line for line in body.splitlines() if line.startswith("      &")]
-    assert len(rows) == 12
-    assert all(row.count("&") == 9 and row.endswith(r" \\") for row in rows)
-    assert re.findall(r"\\multirow\{3\}\{\*\}\{(\w+)\}", body) == ["2018", "2019", "2020", "Mean"]
+    assert len(rows) == 16
+    assert all(row.count("&") == 11 and row.endswith(r" \\") for row in rows)
+    assert re.findall(r"\\multirow\{4\}\{\*\}\{(\w+)\}", body) == ["2018", "2019", "2020", "Mean"]
     assert all("_{\\pm" in row for row in rows[-2:])
     assert text.count("{") == text.count("}")
     assert text.count(r"\begin") == text.count(r"\end") == 2

@@ -31,7 +31,10 @@ def test_what_is_written(results, map_files, tmp_path):
     assert {path.relative_to(tmp_path).as_posix() for path in written} == names
     assert written[-1] == tmp_path / "report.html"
     tables = {"report.html", "table1.csv", "table1.md", "table1.tex", "tests.csv"}
-    figures = ("headline", "sweep", "sweep_by_year", "calibration_sweep", "reliability", "risk_coverage", "sensitivity")
+    figures = (
+        *("headline", "sweep", "sweep_by_year", "calibration_sweep", "reliability", "corp", "risk_coverage"),
+        *("sensitivity", "thresholds"),
+    )
     data = {f"figures/{name}.csv" for name in (*figures, "ablation", "maps")}
     assert {name for name in names if name.endswith((".html", ".csv", ".md", ".tex"))} == tables | data
     tests = pd.read_csv(tmp_path / "tests.csv", dtype={"scope": "str"})

@@ -1,5 +1,7 @@
 """What a trial is worth, how it ends, and workers that run them on a real cache."""
 
+import csv
+import html
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +15,17 @@ from safetensors.torch import load_file, save_file
 from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from fcer.core.disagreement import normalized_std
+from fcer.core.disagreement import entropy, normalized_std
+from fcer.core.ranking import auroc_within_score
 from fcer.core.regions import fire_region
 from fcer.errors import FcerError
 from fcer.search.board import Board
 from fcer.search.crew import Worker, run_crew
 from fcer.search.liveness import BEAT, beating
+from fcer.search.references import beside_references, reference_rows
 from fcer.search.results import importances, plots_page, trials_csv
 from fcer.search.samplers import draw_sampler_seed, make_pruner
-from fcer.search.scores import HeadTrials
+from fcer.search.scores import HeadTrials, reference_scores
 from fcer.search.storage import open_storage, parse_store
 from fcer.search.study import FAILURE, SCORES, best_trial, open_study, paper_trial, progress_of
 from fcer.search.worker import Ended, run_trial
@@ -67,6 +71,8 @@ def test_scores_are_those_of_the_best_epoch_near_fire(target: str, cache: Path, 
     teacher = normalized_std(block.passes_BKP.double().numpy().transpose(1, 0, 2)).reshape(-1, SIDE, SIDE)
     assert scores.epoch == fitted.best_epoch
     assert scores.auroc == pytest.approx(roc_auc_score(error[near], uncertainty[near]), abs=1e-6)
+    within = auroc_within_score(error[near], uncertainty[near], maps[1].numpy()[near] > 0)
+    assert scores.auroc_within == pytest.approx(within, abs=1e-6)
     assert scores.auprc == pytest.approx(average_precision_score(error[near], uncertainty[near]), abs=1e-6)
     assert scores.fidelity == pytest.approx(spearmanr(teacher[near], uncertainty[near]).statistic, abs=1e-6)
 
@@ -166,9 +172,43 @@ def test_four_workers_finish_exactly_the_asked_number(cache: Path, tmp_path: Pat
         assert set(importances(study)) == {"head_lr", "head_loss", "head_momentum"}
     said = capsys.readouterr().out.splitlines()[-1]
     assert said.startswith("study: 16 of 16 trials done, best AUROC 0.") and said.endswith("about 0:00 min left")
-    assert rows[0].startswith("number,state,counts,paper,auroc,auprc,fidelity,epoch,fit_seconds,head_lr,head_loss,")
+    assert rows[0].startswith(
+        "number,state,counts,paper,auroc,auroc_within,auprc,fidelity,epoch,fit_seconds,head_lr,head_loss,"
+    )
     assert len(rows) == 17 and rows[1].startswith("0,complete,true,true,0.")
     assert "Pareto front" in page and page.count("plotly.js v") == 1 and 'src="http' not in page
+
+
+def test_a_head_is_held_to_what_needs_none(cache: Path, tmp_path: Path):
+    """Entropy and probability on the trials' own pixels, on the page and in the table beside each trial's scores."""
+    store, space = parse_store(f"sqlite:///{tmp_path}/s.db", tmp_path), small_space(tmp_path)
+    study = open_study(open_storage(store), store, "small", objective="within", space=space.text())
+    job = make_job(store, space, cache, trials=2, objective="within", pruner="median", threshold=0.4)
+    run_crew(job, 1, lambda worker: [worker.ended() for _ in worker.begun()])
+    region = gather_region(open_cache(cache).validation, 3.0, 0.4)
+    references = reference_scores(region)
+    prob = 1 / (1 + np.exp(-region.logit_P.astype(float)))
+    for name, unc in (("entropy", entropy(prob)), ("probability", prob)):
+        assert references[name]["auroc"] == pytest.approx(roc_auc_score(region.error_P, unc), abs=1e-6)
+        expected = auroc_within_score(region.error_P, unc, region.predicted_P)
+        assert references[name]["auroc_within"] == pytest.approx(expected, abs=1e-6)
+    study.set_user_attr("references", references)
+    found = study.get_trials()
+    assert [trial.state for trial in found] == [TrialState.COMPLETE] * 2, "pruned by what is not its objective"
+    assert [trial.values for trial in found] == [[trial.user_attrs["scores"]["auroc_within"]] for trial in found]
+    best = best_trial(found)
+    rows = list(csv.DictReader(trials_csv(found, space, reference_rows(study)).splitlines()))
+    assert [float(row["auroc_within"]) for row in rows] == [trial.values[0] for trial in found]
+    assert {float(row["entropy_auroc_within"]) for row in rows} == {references["entropy"]["auroc_within"]}
+    sentence, page = beside_references(study, best), plots_page(study, ("auroc_within",))
+    assert f"the backbone's probability {references['probability']['auroc']:.4f} and " in sentence
+    assert sentence[1:] in html.unescape(page) and "entropy of the backbone, no head" in page
+    weak = dict.fromkeys(("auroc", "auroc_within"), 0.0)
+    study.set_user_attr("references", {"entropy": weak, "probability": weak})
+    both = "AUROC above entropy and probability, in AUROC within the predicted class above entropy and probability"
+    assert both in beside_references(study, best)
+    study.set_user_attr("references", {"entropy": dict.fromkeys(weak, 1.0)})
+    assert "it is above neither in either" in beside_references(study, best)
 
 
 def test_a_trial_at_work_is_heard_of(ask: Callable[[], optuna.Trial]):

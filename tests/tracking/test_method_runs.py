@@ -10,7 +10,8 @@ import pytest
 from fcer.evaluation import evaluate_files
 from fcer.evaluation.results import Results
 from fcer.report.style import looks
-from fcer.tracking import link_to, log_results, tracked_run
+from fcer.tracking import link_to, tracked_run
+from fcer.tracking.evaluation_runs import log_results
 from report_cases import write_years
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import fcer
 from fcer.tracking import provenance
-from fcer.tracking.provenance import code_version, environment
+from fcer.tracking.provenance import code_version, environment, said_of_now
 from fcer.tracking.server import tracking_uri
 
 
@@ -70,3 +70,9 @@ def test_a_store_in_a_file_is_named_by_its_whole_path(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:///mlflow.db")
     assert tracking_uri() == f"sqlite:///{tmp_path.resolve()}/mlflow.db"
+
+
+def test_a_page_says_when_and_by_which_code_it_was_made():
+    said = said_of_now()
+    assert list(said) == ["made", "fcer version", "commit"] and said["fcer version"] == fcer.__version__
+    assert said["commit"].startswith(code_version().get("mlflow.source.git.commit", "unknown"))

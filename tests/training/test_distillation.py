@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 
-from fcer.core.ranking import auroc_score
+from fcer.core.ranking import auroc_score, auroc_within_score
 from fcer.core.regions import fire_region
 from fcer.data.dataset import Dataset
 from fcer.errors import ConfigError, FcerWarning
@@ -41,14 +41,19 @@ def maps_near_fire(
     teaching: Teaching, made: Distilled, threshold: float = 0.5
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Errors and uncertainty near fire on the validation years, image by image, from maps in single precision."""
+    burnt, probs, scores = maps_of(teaching, made)
+    return [(prob > threshold) != y for y, prob in zip(burnt, probs, strict=True)], scores
+
+
+def maps_of(teaching: Teaching, made: Distilled) -> tuple[list[np.ndarray], ...]:
+    """The same before errors are looked for: what burnt, probability and uncertainty."""
     loaded = load_student(made.folder)
-    errors, scores = [], []
+    found = []
     for x, y in teaching.validation(loaded.normalization):
         prob, unc = (m[0].numpy() for m in loaded.student.predict(torch.from_numpy(x)[None]))
         near = fire_region(y, made.info.anchor_px)
-        errors.append(((prob > threshold) != y)[near])
-        scores.append(unc[near])
-    return errors, scores
+        found.append((y[near].astype(bool), prob[near], unc[near]))
+    return tuple(list(part) for part in zip(*found, strict=True))
 
 
 def score_of_maps(teaching: Teaching, made: Distilled, threshold: float = 0.5) -> float:
@@ -74,6 +79,7 @@ def test_the_folder_holds_a_student(teaching: Teaching, folders: dict[str, Path]
         "feature_fits.safetensors",
         "head.safetensors",
         "history.json",
+        "validation.json",
     ]
     assert made.folder.name.startswith("unet_t1-2021-")
     loaded = load_student(made.folder)
@@ -107,6 +113,33 @@ def test_it_knows_its_interval_over_draws_of_the_validation_fires(along, teachin
     assert (info.val_auroc_low, info.val_auroc_high) == pytest.approx(plain, abs=1e-3)
     assert info.val_auroc_low < info.val_auroc_high, "its fires differ"
     assert (info.val_fires, info.val_years) == (2, teaching.backbone.fold.validation)
+
+
+@pytest.mark.parametrize(
+    ("along", "settings"),
+    [(None, HEAD), (JOINT, HEAD), (None, dataclasses.replace(HEAD, target="error", loss="bce"))],
+    ids=["frozen", "joint", "error"],
+)
+def test_scores_by_fire_are_those_of_its_maps(along, settings: HeadSettings, teaching: Teaching, folders):
+    """What promotions compare, computed again from files, by scikit-learn and by the plain count of pairs."""
+    made = distil(teaching, settings, anchor=4.0, joint=along, **folders)
+    told = json.loads((made.folder / "validation.json").read_text())
+    samples = teaching.validation()
+    fires = [f"{fire.year}/{fire.name}" for fire in (samples.locate(k)[0] for k in range(len(samples)))]
+    assert list(told) == sorted(set(fires)) and len(told) == 2
+    maps = maps_of(teaching, made)
+    for name, scores in told.items():
+        burnt, prob, unc = (np.concatenate([part[k] for k in range(len(fires)) if fires[k] == name]) for part in maps)
+        error = (prob > 0.5) != burnt
+        assert scores["pixels"] == error.size and abs(scores["errors"] - error.sum()) <= 2, "as half precision allows"
+        assert scores["nll"] == pytest.approx(log_loss(burnt, prob.astype(float)), abs=2e-3)
+        if settings.target != "error":  # whose scores are of heads that had not seen the fire
+            assert scores["auroc"] == pytest.approx(roc_auc_score(error, unc), abs=2e-3)
+            assert scores["auroc_within"] == pytest.approx(auroc_within_score(error, unc, prob > 0.5), abs=4e-3)
+    assert made.info.val_nll == pytest.approx(
+        np.average([one["nll"] for one in told.values()], weights=[one["pixels"] for one in told.values()]), abs=1e-5
+    )
+    assert made.info.scores["val_auroc_within"] == made.info.val_auroc_within
 
 
 def test_the_second_time_it_is_taken_as_it_is(teaching: Teaching, folders: dict[str, Path]):

@@ -16,7 +16,12 @@ def make_ranked(rng: np.random.Generator, samples: int = 6) -> RankedPixels:
     sample = np.sort(rng.integers(0, samples, 20 * samples))
     error = rng.random(sample.size) < 0.3
     score = np.round(rng.random(sample.size) + error * sample / 6, 1).astype(np.float32)
-    return RankedPixels(error, score, sample)
+    return ranked_pixels(error, score, sample)
+
+
+def ranked_pixels(error: np.ndarray, score: np.ndarray, sample: np.ndarray) -> RankedPixels:
+    """Whatever was predicted: intervals are of AUROC alone."""
+    return RankedPixels(error, score, sample, np.zeros_like(error), np.full(error.shape, -1.0))
 
 
 @pytest.mark.parametrize("seed", [0, 5])
@@ -45,5 +50,5 @@ def test_one_fire_has_no_interval_but_its_own_value(rng: np.random.Generator):
 
 def test_draws_with_one_class_only_are_left_out():
     """All errors are of one fire, all else of the other: only draws of both have an AUROC."""
-    ranked = RankedPixels(np.array([True, True, False]), np.array([0.5, 0.1, 0.2]), np.array([0, 0, 1]))
+    ranked = ranked_pixels(np.array([True, True, False]), np.array([0.5, 0.1, 0.2]), np.array([0, 0, 1]))
     assert auroc_interval(ranked, np.array([0, 1]), 0) == (0.5, 0.5, 2)

@@ -7,7 +7,7 @@ from fcer.commands.tracked import command_run
 from fcer.config import Config, Resolved
 from fcer.data.catalog import open_catalog
 from fcer.data.channels import feature_indices
-from fcer.data.detections import Ingested, ingest, sources_of, to_text, write_account
+from fcer.data.detections import Ingested, are_synthetic, ingest, sources_of, to_text, write_account
 from fcer.data.detections.export import write_detections
 from fcer.data.detections.overview import write_overview
 from fcer.data.inspection import inspect
@@ -27,7 +27,7 @@ def run(resolved: Resolved) -> None:
     done = ingest(files, out, settings, config.layer)
     for problem in done.problems:
         print(f"left out: {problem}", file=sys.stderr)
-    write_overview(out / "overview.png", done, synthetic=not config.detections)
+    write_overview(out / "overview.png", done, synthetic=are_synthetic(files))
     found = inspect(
         out,
         features=feature_indices("fire"),

@@ -7,7 +7,10 @@ from fcer.commands.evaluate import tell
 from fcer.commands.tracked import command_run, year_names
 from fcer.config import Resolved
 from fcer.pipeline.study import Study
-from fcer.tracking import evaluation_note, headline, link_to
+from fcer.tracking import link_to
+from fcer.tracking.evaluation_notes import evaluation_note
+from fcer.tracking.evaluation_runs import headline
+from fcer.tracking.provenance import said_of_now
 
 __all__ = ["run"]
 
@@ -25,7 +28,8 @@ def run(resolved: Resolved) -> None:
             tell(results, out)
         with log.child(f"report {out}", {}) as report:
             report.link({"evaluation": evaluation.id})
-            page = study.under(report).report(out, provenance={"evaluation run": evaluation.id})
+            page = study.under(report).report(out, provenance={**said_of_now(), "evaluation run": evaluation.id})
+            report.note(evaluation_note(results))
         log.metrics(headline(results))
         log.link({"evaluation": evaluation.id, "report": report.id})
         log.note(evaluation_note(results))

@@ -11,7 +11,7 @@ from typing import Any
 from fcer.commands.tracked import command_run
 from fcer.config import Config, Resolved
 from fcer.data.catalog import Catalog, open_fires
-from fcer.data.detections.suffixes import is_detections
+from fcer.data.detection_files import is_detections
 from fcer.data.geotiff import import_rasterio
 from fcer.deploy.assets import read_assets
 from fcer.deploy.fires import map_targets, predict_fires, rows_as_csv

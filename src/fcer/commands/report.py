@@ -11,7 +11,9 @@ from fcer.pipeline.reporting import report_results
 from fcer.pipeline.run_log import RunLog
 from fcer.report import join
 from fcer.runtime.work import Work
-from fcer.tracking import evaluation_note, fetch_results
+from fcer.tracking import fetch_results
+from fcer.tracking.evaluation_notes import evaluation_note
+from fcer.tracking.provenance import said_of_now
 
 __all__ = ["run"]
 
@@ -32,7 +34,7 @@ def run(resolved: Resolved) -> None:
         out = config.out or (Work(config.work).report if named else folders[0] / "report")
         if config.runs or config.experiment:
             log.link({f"evaluation{k}": folder.parent.name for k, folder in enumerate(folders)})
-        provenance = {"results": ", ".join(map(str, folders))}
+        provenance = {**said_of_now(), "results": ", ".join(map(str, folders))}
         written = report_results(config, folders, out, log, paper=config.paper, provenance=provenance)
         log.note(evaluation_note(join(folders)))
     print(f"report: {written[-1]} ({len(written)} files; open it in a browser, it needs no network)")

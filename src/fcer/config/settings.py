@@ -184,7 +184,8 @@ class Config:
     )
     input: Path | None = option(
         None,
-        "a fire as an HDF5 file or as a folder of DATE.tif, or a folder of such fires; none: synthetic fires are made",
+        "a fire as an HDF5 file or as a folder of DATE.tif, a folder of such fires, or VIIRS detections as NASA FIRMS "
+        "offers them (CSV, JSON; gzip or zip): every fire that burnt on their last full day; none: synthetic fires",
     )
     png: bool = option(False, "write a quick-look with a scale bar beside each map")
     geojson: bool = option(False, "write perimeter, zones and contours beside each map")
@@ -271,6 +272,7 @@ DEMO: Mapping[str, Any] = {
     "member_lr": 0.005,
     "member_batch_size": 4,
     "pos_weight": 10.0,
+    "head_lr": 0.01,
 }
 """Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
 configuration is this one."""

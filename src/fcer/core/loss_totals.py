@@ -65,9 +65,10 @@ class LossTotals:
                 name: _of_regions(sums) / n_pixels for name, sums in zip(LOSSES, sum_of(self._losses), strict=True)
             }
             ece = np.abs(_of_regions(sum_of(self._bin_prob)) - burnt).sum(axis=1) / n_pixels
+            base_rate = burnt.sum(axis=1) / n_pixels
         base = base_losses(burnt.sum(axis=1), n_pixels)
         skills = {f"{name}_skill": skill_of(means[name], of_base) for name, of_base in zip(LOSSES, base, strict=True)}
-        return {**means, **skills, "ece": ece}
+        return {**means, **skills, "ece": ece, "base_rate": base_rate}
 
     def reliability(self, ring: int) -> ReliabilityCurve:
         """In bins of equal width, in the region that ends with a ring."""

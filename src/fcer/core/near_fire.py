@@ -10,6 +10,7 @@ from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.rank_counts import cells_of
 from fcer.core.regions import pixels_inside, ring_index
 from fcer.core.segmentation import FIRE_THRESHOLD
+from fcer.core.threshold_sweep import exceeded, thresholds_around
 
 __all__ = ["NearFire", "list_near_fire"]
 
@@ -31,6 +32,8 @@ class NearFire:
     """Where the reference predicts fire."""
     far_alarm: IntArray
     """What burnt is near fire: beyond, the reference errs only where it predicts fire."""
+    above: IntArray
+    """How many of `thresholds_around` the threshold the reference's probability is above."""
 
     @property
     def n_images(self) -> int:
@@ -73,8 +76,8 @@ def list_near_fire(
 
     Where images are padded to one size, `inside` says which pixels are theirs.
     """
-    stacks = ring_index(burnt, radii), reference_prob > threshold, burnt
-    ring, predicted, is_burnt = (pixels_inside(stack, inside) for stack in stacks)
+    stacks = ring_index(burnt, radii), reference_prob > threshold, burnt, reference_prob
+    ring, predicted, is_burnt, prob = (pixels_inside(stack, inside) for stack in stacks)
     is_near = ring < len(radii)
     position = np.flatnonzero(is_near)
     return NearFire(
@@ -85,4 +88,5 @@ def list_near_fire(
         burnt=is_burnt[position],
         predicted=predicted[position],
         far_alarm=np.flatnonzero(predicted & ~is_near),
+        above=exceeded(prob[position], thresholds_around(threshold)),
     )

@@ -27,6 +27,7 @@ __all__ = [
     "auroc_score",
     "auroc_within",
     "auroc_within_score",
+    "class_counts",
     "excess_aurc",
     "excess_aurc_loss",
     "fpr_at_tpr",
@@ -59,6 +60,14 @@ def rank_counts(positive: ArrayLike, score: ArrayLike) -> RankCounts:
     of_positives = np.ones(np.count_nonzero(is_positive), dtype=np.uint8)
     rest = np.sort(scores[~is_positive])
     return next(nested_counts(scores[is_positive], of_positives, np.zeros_like(of_positives), 1, rest)).missed
+
+
+def class_counts(error: ArrayLike, uncertainty: ArrayLike, predicted: ArrayLike) -> ClassCounts:
+    """Counts of one region by what was predicted, from its pixels, in any order and shape."""
+    wrong, fire = (np.asarray(mask, dtype=bool).ravel() for mask in (error, predicted))
+    scores = np.asarray(uncertainty).ravel()
+    ring = np.zeros(scores.size, dtype=np.uint8)
+    return next(nested_counts(scores, cells_of(fire, wrong), ring, 1, np.empty(0)))
 
 
 def ranking_scores(counts: ClassCounts) -> RankingScores:
@@ -166,10 +175,7 @@ def auroc_within_score(error: ArrayLike, uncertainty: ArrayLike, predicted: Arra
     >>> auroc_within_score([0, 1, 0, 1], [0.1, 0.4, 0.7, 0.6], predicted=[0, 0, 1, 1])
     0.5
     """
-    wrong, fire = (np.asarray(mask, dtype=bool).ravel() for mask in (error, predicted))
-    scores, empty = np.asarray(uncertainty).ravel(), np.empty(0)
-    ring = np.zeros(scores.size, dtype=np.uint8)
-    counts = next(nested_counts(scores, cells_of(fire, wrong), ring, 1, empty))
+    counts = class_counts(error, uncertainty, predicted)
     if not any(one.both_classes for one in counts):
         message = "AUROC within the predicted class is undefined and NaN: no class has both wrong and right pixels"
         warnings.warn(message, UndefinedMetricWarning, stacklevel=2)

@@ -24,6 +24,7 @@ from fcer.core.ranking import RankingScores, auprc, auroc, auroc_within, ranking
 from fcer.core.regions import PIXEL_METRES
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.selective import OwnErrors, RiskCoverage, own_errors, risk_coverage
+from fcer.core.threshold_sweep import ThresholdCounts, ThresholdCurve, thresholds_around
 
 __all__ = ["MethodRegions", "OwnProbability", "RegionPlan", "RegionTotals", "SweepCurve"]
 
@@ -51,6 +52,8 @@ class SweepCurve(NamedTuple):
     e_aurc: FloatArray
     augrc: FloatArray
     ece: FloatArray
+    base_rate: FloatArray
+    """Share of pixels that burnt; unknown where a control borrows its probability."""
 
 
 class RegionPlan(NamedTuple):
@@ -89,6 +92,8 @@ class MethodRegions:
     own: OwnProbability | None
     replicates: dict[str, Replicates]
     bound: RankBound
+    thresholds: ThresholdCurve
+    """At the anchor, by the threshold that makes the reference's errors."""
 
 
 class _ImageRows(NamedTuple):
@@ -116,6 +121,7 @@ class RegionTotals:
         self._own_errors, self._prob = plan.ranks(1), plan.ranks(1)
         self._losses = LossTotals(n_rings) if own_prob else None
         self._levels = LevelCounts(N_CELLS, weights)
+        self._thresholds = ThresholdCounts(thresholds_around(plan.threshold))
         self._rows: list[_ImageRows] = []
 
     def update(
@@ -133,6 +139,7 @@ class RegionTotals:
         if prob is not None and self._losses is not None:
             losses = self._losses.update(near, burnt, prob)[:, :, : self._anchor_ring + 1].sum(axis=2)
             self._update_own(prob[near.position[at_anchor]], near_unc[at_anchor], burnt_at_anchor)
+        self._thresholds.update(near_unc[at_anchor], burnt_at_anchor, near.above[at_anchor])
         if self._plan.draws:
             self._levels.update(fire, image, codes_of(near_unc[at_anchor]), near.cell[at_anchor])
         n_burnt = np.bincount(image[burnt_at_anchor], minlength=near.n_images)
@@ -161,6 +168,7 @@ class RegionTotals:
         if self._losses is not None and other._losses is not None:
             self._losses.merge(other._losses)
         self._levels.merge(other._levels)
+        self._thresholds.merge(other._thresholds)
         self._rows += other._rows
 
     def result(self, resamples: Resamples | None = None, seed: int = 0) -> MethodRegions:
@@ -183,6 +191,7 @@ class RegionTotals:
             self._own(float(curve.brier[self._anchor_ring]), np.random.default_rng(seed) if resamples else None),
             self._replicates(rows, scores.n_pixels[:, 0], resamples) if resamples else {},
             self._unc.bound().or_wider(self._own_errors.bound()),
+            self._thresholds.curve(),
         )
 
     def _curve(self, ranks: list[RankingScores], sizes: IntArray) -> SweepCurve:
@@ -191,7 +200,9 @@ class RegionTotals:
         losses = {} if self._losses is None else self._losses.columns(n_pixels)
         with np.errstate(invalid="ignore"):  # NaN in an empty region
             prevalence = n_errors / n_pixels
-        unknown = dict.fromkeys(("brier", "nll", "brier_skill", "nll_skill", "ece"), np.full(edges.size, np.nan))
+        unknown = dict.fromkeys(
+            ("brier", "nll", "brier_skill", "nll_skill", "ece", "base_rate"), np.full(edges.size, np.nan)
+        )
         return SweepCurve(
             radius_px=edges,
             radius_m=edges * PIXEL_METRES,

@@ -74,10 +74,7 @@ def to_text(found: Inspection) -> str:
     if folds:
         lines += ["", f"{'fold':>6}  {'train':<22}{'validate':<22}{'test':<18}(samples, t=5)", *folds]
     if found.missing:
-        lines += [
-            "",
-            "missing values: " + ", ".join(f"{name} {share:.2%}" for name, share in found.missing.items()),
-        ]
+        lines += ["", f"missing values: {_missing_line(found.missing)}"]
     for title, sentences in (("partly used", found.notes), ("cannot be used", found.problems)):
         if sentences:
             lines += ["", f"{title} ({len(sentences)}):", *(f"  {sentence}" for sentence in sentences)]
@@ -110,6 +107,16 @@ def _missing(surveys: Collection[Survey]) -> dict[str, float]:
         if pixels and c != ACTIVE_FIRE
     }
     return {name: share for name, share in shares.items() if share > 0}
+
+
+def _missing_line(missing: dict[str, float]) -> str:
+    """Channels that are there in part, by share; those that are not there at all are only counted."""
+    partly = [f"{name} {share:.2%}" for name, share in missing.items() if share < 1]
+    wholly = len(missing) - len(partly)
+    if wholly == len(CHANNELS) - 1:
+        return f"all {wholly} channels but {CHANNELS[ACTIVE_FIRE]}; choose --features fire, or ingest with --layer"
+    absent = ", ".join(name for name, share in missing.items() if share == 1)
+    return ", ".join([*partly, *([f"wholly {absent}"] if wholly else [])])
 
 
 def _notes(fire: Fire) -> list[str]:

@@ -139,8 +139,8 @@ class MapFiles:
         """What a map should never be without."""
         zones = {f"zone_{zone.rule.miss:g}": zone.words for zone in calibrated.zones}
         return {
-            "fire": fire.name,
             **({"synthetic": "yes: this fire never burnt"} if never_burnt(fire) else {}),
+            "fire": fire.name,
             "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "predicted_date": str(predicted.predicted or "unknown"),
             "input_dates": " ".join(map(str, predicted.dates)) if predicted.dates else "unknown",

@@ -1,12 +1,9 @@
 """Whether a fire ever burnt: forecasts of synthetic ones say so in every file."""
 
-from fcer.data.fire import Fire
+from fcer.data.fire import SYNTHETIC, Fire
 from fcer.data.synthetic.fires import MANIFEST
 
 __all__ = ["SYNTHETIC", "never_burnt"]
-
-SYNTHETIC = "synthetic"
-"""In the name of every file about a fire that never burnt."""
 
 
 def never_burnt(fire: Fire) -> bool:

@@ -35,7 +35,7 @@ class Options(TypedDict, total=False):
     """What an evaluation may be asked for; see `evaluate`."""
 
     reference: str | None
-    anchor: float | str
+    anchor: float | str | Mapping[int, float]
     radii: Iterable[float | str]
     threshold: float
     bootstrap: int
@@ -49,7 +49,7 @@ def evaluate(
     maps: PredictedMaps | Sequence[PredictedMaps],
     *,
     reference: str | None = None,
-    anchor: float | str = 4.0,
+    anchor: float | str | Mapping[int, float] = 4.0,
     radii: Iterable[float | str] = DEFAULT_RADII,
     threshold: float = FIRE_THRESHOLD,
     bootstrap: int = 1000,
@@ -69,7 +69,8 @@ def evaluate(
         one, else the first.
     anchor:
         The radius of tests and summaries: pixels, metres as in `"1500m"`, or `"auto"` for the mean average
-        surface distance of `ensemble` (of the reference where there is none) over these years.
+        surface distance of `ensemble` (of the reference where there is none) over these years. Pixels by year give
+        each year an anchor of its own.
     radii:
         Of the sweep, in pixels or metres; the full image is always added.
     threshold:
@@ -113,8 +114,8 @@ def evaluate(
     asked = _Asked(years, methods, controls, reference, swept, threshold, bootstrap, seed)
     n_images = sum(year.shape[0] for year in years)
     with closing((progress or no_bar)(n_images * reads(engine, len(methods), len(controls)))) as bar:
-        measured, anchors, anchor_from = _measure(asked, Engine(engine, workers, bar), anchor)
-    return _tabulate(asked, measured, anchors, anchor_from, engine)
+        measured, anchor_from = _measure(asked, Engine(engine, workers, bar), anchor)
+    return _tabulate(asked, measured, anchor_from, engine, by_year=isinstance(anchor, Mapping))
 
 
 def evaluate_files(paths: Sequence[Path | str], **options: Unpack[Options]) -> Results:
@@ -144,26 +145,29 @@ class _Asked(NamedTuple):
     seed: int
 
 
-def _measure(asked: _Asked, way: Engine, anchor: float | str) -> tuple[list[MeasuredYear], Mapping[str, float], str]:
-    """Every year, the anchors by name (the anchor itself first), and where that comes from."""
+def _measure(asked: _Asked, way: Engine, anchor: float | str | Mapping[int, float]) -> tuple[list[MeasuredYear], str]:
+    """Every year, each with its anchors, and where these come from."""
     fires = [Fires.of(year, asked.bootstrap, asked.seed) for year in asked.years]
     segmentation = [_segment(way, asked, *year) for year in zip(asked.years, fires, strict=True)]
-    anchor_px, anchor_from = settle.settle_anchor(anchor, segmentation, asked.reference)
-    anchors = settle.anchors_around(anchor_px, segmentation)
-    finite = tuple(sorted({*asked.swept[:-1], *anchors.values()}))
-    plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, asked.threshold, asked.bootstrap > 0)
+    numbers = [year.year for year in asked.years]
+    anchor_px, anchor_from = settle.settle_anchor(anchor, segmentation, asked.reference, numbers)
     measured = []
-    for year, of_year, found in zip(asked.years, fires, segmentation, strict=True):
+    for year, of_year, found, own_px in zip(asked.years, fires, segmentation, anchor_px, strict=True):
+        anchors = settle.anchors_around(own_px, segmentation)
+        finite = tuple(sorted({*asked.swept[:-1], *anchors.values()}))
+        plan = RegionPlan(finite, tuple(anchors.values()), way.ranks, asked.threshold, asked.bootstrap > 0)
         regions = way.sweep(year, asked.methods, asked.controls, asked.reference, of_year, plan)
-        _check_regions(year, regions, asked.reference, plan, [*asked.swept, anchor_px])
-        measured.append(MeasuredYear(year, of_year, found, regions, anchor_px))
-    return measured, anchors, anchor_from
+        _check_regions(year, regions, asked.reference, plan, [*asked.swept, own_px])
+        measured.append(MeasuredYear(year, of_year, found, regions, anchors))
+    return measured, anchor_from
 
 
 def _tabulate(
-    asked: _Asked, measured: Sequence[MeasuredYear], anchors: Mapping[str, float], anchor_from: str, engine: str
+    asked: _Asked, measured: Sequence[MeasuredYear], anchor_from: str, engine: str, *, by_year: bool
 ) -> Results:
-    methods, controls, anchor_px = asked.methods, asked.controls, anchors["anchor"]
+    """The results; `by_year` says whether years have anchors of their own."""
+    methods, controls = asked.methods, asked.controls
+    anchors = tuple(year.anchor_px for year in measured)
     every = (*methods, *controls)
     pairs = method_pairs(methods, settle.STUDENT if settle.STUDENT in methods else asked.reference, controls)
     singles = [(method, "") for method in every]
@@ -182,24 +186,27 @@ def _tabulate(
             controls=controls,
             reference=asked.reference,
             threshold=asked.threshold,
-            anchor_px=anchor_px,
+            anchor_px=float(np.mean(anchors)),
+            anchors=anchors if by_year else (),
             anchor_from=anchor_from,
             bootstrap=asked.bootstrap,
             seed=asked.seed,
             engine=engine,
+            synthetic=all(map(settle.never_burnt, asked.years)),
             **{f"{name}_bound": value for name, value in bound._asdict().items()},
         ),
         sweep=tables.sweep_table(measured, asked.swept),
         segmentation=tables.segmentation_table(measured),
-        anchor=tables.anchor_table(measured, anchor_px),
+        anchor=tables.anchor_table(measured),
         per_image=per_image,
         tests=compare(per_image, pairs, asked.bootstrap, asked.seed, controls),
         intervals=confidence(estimated),
-        sensitivity=tables.sensitivity_table(measured, anchors, [pair for pair in pairs if pair[1] not in controls]),
+        sensitivity=tables.sensitivity_table(measured, [pair for pair in pairs if pair[1] not in controls]),
         reliability=tables.reliability_table(measured),
         corp=tables.corp_table(measured),
         own_errors=tables.own_errors_table(measured),
         risk_coverage=tables.risk_coverage_table(measured),
+        thresholds=tables.thresholds_table(measured),
     )
 
 

@@ -26,7 +26,13 @@ class MeasuredYear:
     fires: Fires
     segmentation: Mapping[str, MethodSegmentation]
     regions: Mapping[str, MethodRegions]
-    anchor_px: float
+    anchors: Mapping[str, float]
+    """In pixels, by name: the anchor itself, then those that show how much hangs on it."""
+
+    @property
+    def anchor_px(self) -> float:
+        """The anchor itself."""
+        return next(iter(self.anchors.values()))
 
     @property
     def on_fire(self) -> BoolArray:

@@ -20,10 +20,14 @@ __all__ = ["Results", "Settings"]
 
 _TABLES = (
     *("sweep", "segmentation", "per_image", "anchor", "intervals", "sensitivity", "reliability"),
-    *("corp", "own_errors", "risk_coverage"),
+    *("corp", "own_errors", "risk_coverage", "thresholds"),
 )
 _GUARANTEES = ("zones", "zones_by_fire", "calibration")
 """Tables that not every evaluation has."""
+
+
+_KEYS = ("method", "radius_px", "radius_m", "coverage", "threshold")
+"""What tells apart the rows of one year."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Settings:
     """Those that were given, then the controls."""
     reference: str
     anchor_px: float
+    """Where years have anchors of their own, their mean."""
     anchor_from: str
     bootstrap: int
     seed: int
@@ -56,6 +61,12 @@ class Settings:
     """A probability above it predicts fire."""
     synthetic: bool = False
     """Whether the fires never burnt."""
+    anchors: tuple[float, ...] = ()
+    """In px, one for each year; empty where all share `anchor_px`."""
+
+    def anchor_of(self, year: int) -> float:
+        """A year's anchor in px."""
+        return self.anchors[self.years.index(year)] if self.anchors else self.anchor_px
 
     @property
     def own_methods(self) -> tuple[str, ...]:
@@ -93,6 +104,9 @@ class Results:
     risk_coverage:
         Share of errors among the pixels that a method is surest of, at the anchor; one row per year, method
         and share of pixels kept.
+    thresholds:
+        How each method ranks the errors that the reference would make at other thresholds, at the anchor; ranked by
+        16-bit codes.
     zones:
         Guaranteed zones: nominal and realised miss and area, one row per year, method, family and nominal miss;
         None where no fires calibrate any.
@@ -114,6 +128,7 @@ class Results:
     corp: pd.DataFrame
     own_errors: pd.DataFrame
     risk_coverage: pd.DataFrame
+    thresholds: pd.DataFrame
     zones: pd.DataFrame | None = None
     zones_by_fire: pd.DataFrame | None = None
     calibration: pd.DataFrame | None = None
@@ -129,12 +144,13 @@ class Results:
     def over_years(self, table: str) -> pd.DataFrame:
         """Mean and population standard deviation over years of a table with one row per year and method.
 
-        That is `sweep`, `anchor`, `segmentation`, `own_errors` or `risk_coverage`. One row per method (and radius
-        or coverage); a metric's deviation is in the column `METRIC_std`. Years in which a metric is undefined do
-        not count for it.
+        That is `sweep`, `anchor`, `segmentation`, `own_errors`, `risk_coverage` or `thresholds`. One row per method
+        (and radius, coverage or threshold); a metric's deviation is in the column `METRIC_std`. Years in which a
+        metric is undefined do not count for it. Anchors that differ between years are averaged like a metric.
         """
         frame: pd.DataFrame = getattr(self, table)
-        keys = [key for key in ("method", "radius_px", "radius_m", "coverage") if key in frame]
+        shared = ("method",) if table == "anchor" and self.settings.anchors else _KEYS
+        keys = [key for key in shared if key in frame]
         groups = frame.drop(columns="year").groupby(keys, sort=False)
         means, deviations = groups.mean(), groups.std(ddof=0).add_suffix("_std")
         columns = [name for metric in means for name in (metric, f"{metric}_std")]

@@ -40,6 +40,7 @@ COLUMNS = {
     "reliability": ("year", "method", "binning", "lower", "upper", "n_pixels", "mean_prob", "fire_rate"),
     "own_errors": ("year", "method", "auroc", "auprc"),
     "risk_coverage": ("year", "method", "coverage", "risk"),
+    "thresholds": ("year", "method", "threshold", "auroc", "auroc_within", "false_alarm_share", "n_errors"),
 }
 """What each table has at least; a table that is not named here may have any columns."""
 
@@ -205,3 +206,5 @@ def _check_settings(settings: Any) -> None:
         raise ValueError(f"the reference {settings.reference[:60]} is none of its methods")
     if not (math.isfinite(settings.anchor_px) and settings.anchor_px >= 0):
         raise ValueError(f"anchor_px is {settings.anchor_px}")
+    if settings.anchors and not (len(settings.anchors) == len(years) and min(settings.anchors) >= 0):
+        raise ValueError(f"anchors are {list(settings.anchors)[:60]}, not one for each year")

@@ -6,12 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from fcer.core.regions import radius_in_pixels
+from fcer.data.fire import SYNTHETIC
 from fcer.errors import ConfigError, PredictionsError
 from fcer.evaluation.controls import CONTROLS
 from fcer.evaluation.segmentation_totals import MethodSegmentation
 from fcer.maps.predicted_maps import PredictedMaps
 
-__all__ = ["STUDENT", "anchors_around", "check_years", "choose_reference", "parse_radii", "settle_anchor"]
+__all__ = [
+    "STUDENT",
+    "anchors_around",
+    "check_years",
+    "choose_reference",
+    "never_burnt",
+    "parse_radii",
+    "settle_anchor",
+]
 
 STUDENT, _ENSEMBLE = "student", "ensemble"
 _AROUND = (0.5, 0.75, 1.25, 1.5, 2.0)
@@ -58,23 +67,46 @@ def parse_radii(radii: Iterable[float | str]) -> list[float]:
     return sorted(pixels)
 
 
+def never_burnt(maps: PredictedMaps) -> bool:
+    """Whether every fire says by its name that it is synthetic."""
+    return maps.fire_id is not None and all(SYNTHETIC in str(name) for name in np.unique(maps.fire_id))
+
+
 def settle_anchor(
+    anchor: float | str | Mapping[int, float],
+    segmentation: Sequence[Mapping[str, MethodSegmentation]],
+    reference: str,
+    years: Sequence[int],
+) -> tuple[list[float], str]:
+    """The anchor of each year in pixels, and where they come from."""
+    if isinstance(anchor, Mapping):
+        if missing := [year for year in years if year not in anchor]:
+            raise ConfigError(f"anchor: there is none for {missing[0]}; give one for each year, or one for all")
+        return [_fixed_anchor(anchor[year]) for year in years], "one for each year"
+    pixels, origin = _one_anchor(anchor, segmentation, reference)
+    return [pixels] * len(years), origin
+
+
+def _one_anchor(
     anchor: float | str, segmentation: Sequence[Mapping[str, MethodSegmentation]], reference: str
 ) -> tuple[float, str]:
-    """The anchor in pixels, and where it comes from."""
     if anchor == "auto":
         method = _ENSEMBLE if _ENSEMBLE in segmentation[0] else reference
         pixels = _mean_asd(segmentation, method)
         if math.isnan(pixels):
             raise ConfigError(f"anchor: {method} misses every fire and has no ASD; give the anchor in pixels")
         return pixels, f"the mean ASD of {method}"
+    return _fixed_anchor(anchor), "as given"
+
+
+def _fixed_anchor(anchor: float | str) -> float:
     try:
         pixels = radius_in_pixels(anchor)
     except ValueError:
         pixels = math.inf
     if math.isinf(pixels):
         raise ConfigError(f"anchor: {anchor!r} is no radius; give pixels from 0 on, metres such as 1500m, or auto")
-    return pixels, "as given"
+    return pixels
 
 
 def _mean_asd(segmentation: Sequence[Mapping[str, MethodSegmentation]], method: str) -> float:

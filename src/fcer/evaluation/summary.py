@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.anchor_words import within_anchor
+from fcer.evaluation.climatology import climatology, mean_climatology
 from fcer.evaluation.verdict import verdict
 from fcer.evaluation.zone_verdict import preferred, zones_verdict
 
@@ -37,13 +38,15 @@ _COLUMNS = (
 def summarize(results: Results) -> str:
     """The paper's table of years and their mean, then one line for each pooled test."""
     settings = results.settings
-    kilometres = settings.anchor_px * PIXEL_METRES / 1000
-    where = f"within {settings.anchor_px:.3g} px ({kilometres:.2f} km) of fire, {settings.anchor_from}"
+    where = f"{within_anchor(settings)}, {settings.anchor_from}"
     rows = [["year", "method", *(name for _, name, _, _ in _COLUMNS), "missed"]]
-    rows += [_year_row(row) for _, row in _joined(results.segmentation, results.anchor, ["year", "method"])]
+    base = climatology(results)
+    by_year = pd.concat([results.segmentation.merge(results.anchor, on=["year", "method"]), base])
+    rows += [_year_row(row) for _, row in by_year.sort_values("year", kind="stable").iterrows()]
     if len(settings.years) > 1:
-        means = _joined(results.over_years("segmentation"), results.over_years("anchor"), ["method"])
-        rows += [line for _, row in means for line in _mean_rows(row)]
+        means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
+        means = pd.concat([means, mean_climatology(base)])
+        rows += [line for _, row in means.iterrows() for line in _mean_rows(row)]
     zones = [] if results.zones is None else [zones_verdict(results.zones)]
     head = [
         *(["SYNTHETIC fires: these numbers say nothing of real ones"] if settings.synthetic else []),
@@ -51,7 +54,8 @@ def summarize(results: Results) -> str:
         *verdict(results),
         f"FCER {where}; errors of {settings.reference} at the threshold {settings.threshold:g}",
         "common: ASD where every method has a boundary; skill: against the base rate; "
-        "within: AUROC within the predicted class; random: AUPRC of a random ranking",
+        "within: AUROC within the predicted class; random: AUPRC of a random ranking; climatology: the base rate "
+        "everywhere",
         *_engine_lines(settings),
     ]
     tests = _test_lines(results.tests[results.tests["scope"] == "pooled"])
@@ -93,10 +97,6 @@ def _rounded_up(bound: float) -> str:
     if float(text) >= bound:
         return text
     return f"{bound + 10 ** (math.floor(math.log10(bound)) - 1) / 2:.1e}"
-
-
-def _joined(segmentation: pd.DataFrame, anchor: pd.DataFrame, keys: list[str]) -> list[tuple[object, pd.Series]]:
-    return list(segmentation.merge(anchor, on=keys).iterrows())
 
 
 def _year_row(row: pd.Series) -> list[str]:

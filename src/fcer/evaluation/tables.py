@@ -1,7 +1,7 @@
 """Tidy tables from what was measured on each year."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,7 @@ __all__ = [
     "segmentation_table",
     "sensitivity_table",
     "sweep_table",
+    "thresholds_table",
 ]
 
 _SENSITIVITY_COLUMNS = [
@@ -46,14 +47,15 @@ def sweep_table(years: Sequence[MeasuredYear], radii: Sequence[float]) -> pd.Dat
     return pd.concat([_curve_rows(*entry, radii) for entry in _regions(years)], ignore_index=True)
 
 
-def anchor_table(years: Sequence[MeasuredYear], anchor: float) -> pd.DataFrame:
+def anchor_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per year and method, with the calibration error in bins of equal mass and Brier's parts besides."""
     rows = []
-    for year, method, regions in _regions(years):
-        own = regions.own
-        parts = BrierParts(*[np.nan] * 3) if own is None else own.brier_parts
-        more = {"ece_mass": np.nan if own is None else own.reliability["mass"].error, **parts._asdict()}
-        rows.append(_curve_rows(year, method, regions, [anchor]).assign(**more))
+    for year in years:
+        for method, regions in year.regions.items():
+            own = regions.own
+            parts = BrierParts(*[np.nan] * 3) if own is None else own.brier_parts
+            more = {"ece_mass": np.nan if own is None else own.reliability["mass"].error, **parts._asdict()}
+            rows.append(_curve_rows(year.maps.year, method, regions, [year.anchor_px]).assign(**more))
     return pd.concat(rows, ignore_index=True)
 
 
@@ -104,32 +106,41 @@ def risk_coverage_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def sensitivity_table(
-    years: Sequence[MeasuredYear], anchors: Mapping[str, float], pairs: Sequence[tuple[str, str]]
-) -> pd.DataFrame:
-    """The pooled comparison by image at each named anchor; `a_score` and `b_score` are means over years."""
+def thresholds_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
+    """One row per year, method and threshold, at the anchor: how the ranking hangs on what counts as an error."""
+    frames = [
+        pd.DataFrame({"year": year, "method": method, **regions.thresholds._asdict()})
+        for year, method, regions in _regions(years)
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def sensitivity_table(years: Sequence[MeasuredYear], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """The pooled comparison by image at each named anchor; `a_score` and `b_score` are means over years.
+
+    So is the radius, where years have anchors of their own.
+    """
+    radii = {name: float(np.mean([year.anchors[name] for year in years])) for name in years[0].anchors}
     with warnings.catch_warnings():
         # at an anchor that nobody asked for, what is undefined is NaN and no news
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = [
             {
                 **{"anchor": name, "radius_px": radius, "radius_m": radius * PIXEL_METRES, "metric": metric},
-                **{"a": a, "b": b, **_compared(years, column, radius, metric, a, b)},
+                **{"a": a, "b": b, **_compared(years, column, name, metric, a, b)},
             }
-            for column, (name, radius) in enumerate(anchors.items())
+            for column, (name, radius) in enumerate(radii.items())
             for a, b in pairs
             for metric in RANKING_METRICS
         ]
     return pd.DataFrame(rows, columns=_SENSITIVITY_COLUMNS)
 
 
-def _compared(
-    years: Sequence[MeasuredYear], column: int, radius: float, metric: str, a: str, b: str
-) -> dict[str, float]:
+def _compared(years: Sequence[MeasuredYear], column: int, anchor: str, metric: str, a: str, b: str) -> dict[str, float]:
     images, scores = [], []
     for method in (a, b):
         images.append(np.concatenate([getattr(year.regions[method].scores, metric)[:, column] for year in years]))
-        scores.append(np.mean([_at(year.regions[method].curve, radius, metric) for year in years]))
+        scores.append(np.mean([_at(year.regions[method].curve, year.anchors[anchor], metric) for year in years]))
     return {"a_score": scores[0], "b_score": scores[1], **wilcoxon_test(*images)._asdict()}
 
 

@@ -19,7 +19,16 @@ from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.inference import fast
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
 
-__all__ = ["HeadInfo", "LoadedStudent", "backbone_file", "head_file", "load_student", "read_head_info", "save_student"]
+__all__ = [
+    "HeadInfo",
+    "LoadedStudent",
+    "backbone_file",
+    "fire_scores_file",
+    "head_file",
+    "load_student",
+    "read_head_info",
+    "save_student",
+]
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,10 @@ class HeadInfo:
     val_auroc_high: float | None = None
     val_fires: int | None = None
     """Fires of the validation years that have pixels in that region; of one alone both ends are `val_auroc`."""
+    val_auroc_within: float | None = None
+    """The same among pixels that the backbone predicted alike; none: undefined, or an older version did not ask."""
+    val_nll: float | None = None
+    """Mean negative log-likelihood of the backbone's probability in that region."""
     val_years: tuple[int, ...] = ()
     context: bool = False
     """Whether it sees the backbone's mean probability around each pixel."""
@@ -71,7 +84,7 @@ class HeadInfo:
     @property
     def scores(self) -> dict[str, float]:
         """What the validation years say of it, by name: all that is known."""
-        named = ("val_auroc", "val_auroc_low", "val_auroc_high", "val_fires")
+        named = ("val_auroc", "val_auroc_low", "val_auroc_high", "val_fires", "val_auroc_within", "val_nll")
         return {name: float(value) for name in named if (value := getattr(self, name)) is not None}
 
     @property
@@ -104,6 +117,11 @@ def backbone_file(folder: Path) -> Path:
 def head_file(folder: Path) -> Path:
     """Where a student's head lies."""
     return folder / "head.safetensors"
+
+
+def fire_scores_file(folder: Path) -> Path:
+    """Where a student's validation scores lie, fire by fire: {fire: {score: value}} as JSON."""
+    return folder / "validation.json"
 
 
 def save_student(

@@ -1,5 +1,6 @@
 """The report on evaluations that lie in folders, written and logged; no torch is needed for it."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -42,11 +43,17 @@ def report_results(
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
         zones=results.zones,
         paper=paper,
-        provenance={"MLflow run": log.id, **provenance},
+        provenance={"MLflow run": log.id, **provenance, "fingerprint of results": _fingerprint(folders)},
     )
     for path in written:
         log.file(path, "report" if path.parent == out else f"report/{path.parent.name}")
     return written
+
+
+def _fingerprint(folders: Sequence[Path]) -> str:
+    """Of the evaluations that are reported: of what their last file says, checksums of all the others included."""
+    content = b"".join((folder / "evaluation.json").read_bytes() for folder in folders)
+    return hashlib.sha256(content).hexdigest()[:32]
 
 
 def is_the_papers(config: Config) -> bool:

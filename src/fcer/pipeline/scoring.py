@@ -14,16 +14,7 @@ from fcer.evaluation.looks import looks
 from fcer.maps.predicted_maps import open_maps
 from fcer.pipeline.run_log import RunLog
 
-__all__ = ["prior_of", "score_maps", "threshold_of"]
-
-
-def threshold_of(config: Config) -> float:
-    """The probability above which a pixel counts as fire; `balanced` undoes the weight of fire pixels in training."""
-    if isinstance(config.threshold, float):
-        return config.threshold
-    if config.checkpoints is not None or config.predictions:
-        raise ConfigError("threshold: balanced needs the weight that members were trained with; give a number")
-    return config.pos_weight / (1 + config.pos_weight)
+__all__ = ["prior_of", "score_maps"]
 
 
 def prior_of(config: Config) -> Recalibration:
@@ -39,7 +30,8 @@ def score_maps(
     log: RunLog,
     *,
     passes: Mapping[str, int] | None = None,
-    anchor_px: float | None = None,
+    anchors: Mapping[int, float] | None = None,
+    threshold: float | None = None,
     synthetic: bool = False,
     of_students: Callable[[Results], Guarantees | None] | None = None,
 ) -> Results:
@@ -57,27 +49,33 @@ def score_maps(
         The run that keeps them.
     passes:
         What each method costs, where that is known.
-    anchor_px:
-        What `auto` means where validation years have told; else it is the ASD of the maps themselves.
+    anchors:
+        What `auto` means in each year, where its validation years have told; else it is the ASD of the maps themselves.
+    threshold:
+        What the configuration's means for the backbones, where they are known; else it has to be a number.
     synthetic:
         Whether the fires never burnt, which every table and page then says first.
     of_students:
         Gives what students' own calibrations promise on these years; else years calibrate each other alone.
     """
-    anchor = anchor_px if config.anchor == "auto" and anchor_px is not None else config.anchor
+    if threshold is None and isinstance(config.threshold, str):
+        raise ConfigError(
+            f"threshold: {config.threshold} needs the weight that members were trained with; give a number"
+        )
+    anchor = anchors if config.anchor == "auto" and anchors else config.anchor
     results = evaluate_files(
         files,
         reference=config.reference,
         anchor=anchor,
         radii=config.radii,
-        threshold=threshold_of(config),
+        threshold=float(config.threshold) if threshold is None else threshold,
         bootstrap=config.bootstrap,
         seed=config.seed,
         engine=config.engine,
         workers=config.workers,
     )
     if anchor != config.anchor:
-        origin = "the ensemble's mean ASD on the validation years"
+        origin = "its ensemble's mean ASD on its own validation years"
         results = replace(results, settings=replace(results.settings, anchor_from=origin))
     if synthetic:
         results = replace(results, settings=replace(results.settings, synthetic=True))

@@ -4,15 +4,15 @@ from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
 from fcer.models.calibration_files import calibration_file
-from fcer.models.student_files import head_file
+from fcer.models.student_files import fire_scores_file, head_file
+from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog, RunOnDemand
-from fcer.pipeline.scoring import threshold_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
 
-__all__ = ["distil_student", "epoch_rows"]
+__all__ = ["distil_student", "epoch_rows", "teachers_in_sample"]
 
 
 def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Say, *, nested: bool) -> Distilled:
@@ -34,7 +34,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             cache=data.work.features,
             students=data.work.students,
             joint=None if config.freeze else MemberSettings.of(config),
-            threshold=threshold_of(config),
+            threshold=settle_threshold(config.threshold, ensemble.backbone.pos_weight),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
         calibrate_student(data, distilled.folder, config.miss, say)
@@ -57,10 +57,13 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     log.metrics({f"best/{name}": value for name, value in info.scores.items()})
     log.metrics({"best/epoch": info.epoch})
     log.params({"anchor_px": info.anchor_px})
+    if seen := teachers_in_sample(ensemble):
+        log.tags({"fcer.validation_in_sample": seen})
     years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
     log.tags({"fcer.student": info.key, **years})
     log.file(head_file(distilled.folder), "student")
     log.file(distilled.folder / "history.json", "student")
+    log.file(fire_scores_file(distilled.folder), "student")
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
     log.note(_note(ensemble, distilled))
@@ -71,10 +74,26 @@ def _note(ensemble: YearEnsemble, distilled: Distilled) -> str:
     """What the student is and how good, on the years that chose its epoch: the test year belongs to an evaluation."""
     info = distilled.info
     scores = "".join(f"| {name} | {value:.4g} |\n" for name, value in info.scores.items())
+    seen = teachers_in_sample(ensemble)
     return (
         f"The student of test year **{ensemble.year}**: validation AUROC **{info.val_auroc:.3f}** of errors within "
         f"{info.anchor_px:.3g} px of fire, from epoch {info.epoch}, on {', '.join(map(str, info.val_years))}. "
-        f"Distilled from {len(ensemble.members)} members.\n\n| score | value |\n|:---|---:|\n{scores}"
+        f"Distilled from {len(ensemble.members)} members.{seen and ' Mind that '}{seen}"
+        f"\n\n| score | value |\n|:---|---:|\n{scores}"
+    )
+
+
+def teachers_in_sample(ensemble: YearEnsemble) -> str:
+    """Which of what is validated is partly in-sample, in words: teachers may have learnt from the validation years."""
+    years = set(ensemble.backbone.fold.validation)
+    seen = sum(bool(years & set(member.fold.train)) for member in ensemble.members)
+    if not seen:
+        return ""
+    listed = ", ".join(map(str, sorted(years)))
+    return (
+        f"{seen} of {len(ensemble.members)} teachers were trained on {listed}, where the student is validated: "
+        "val/loss, the fidelity to the teacher and an anchor auto are partly in-sample; val/auroc, which is of the "
+        "backbone's errors, is not"
     )
 
 
@@ -86,4 +105,6 @@ def epoch_rows(record: EpochRecord) -> list[tuple[str, float, int]]:
         "val/loss": record.val_loss,
         "val/auroc": record.score,
     }
+    if record.val_ap is not None:
+        values["val/ap"] = record.val_ap
     return [(name, value, record.epoch) for name, value in values.items()]

@@ -130,7 +130,9 @@ class Study:
             where,
             self.log,
             passes=maps.passes,
-            anchor_px=maps.anchor_px,
+            anchors=maps.anchors,
+            threshold=maps.threshold,
+            synthetic=self.setup.is_synthetic,
             of_students=lambda results: self._guarantees(maps, results),
         )
 
@@ -139,7 +141,11 @@ class Study:
         folder = self._out(out)
         if not (folder / "evaluation.json").exists():
             self.evaluation(folder)
-        data = {"data": "synthetic fires" if self.setup.is_synthetic else str(self.setup.root)}
+        years = self.setup.test_years
+        data = {
+            "data": "synthetic fires" if self.setup.is_synthetic else str(self.setup.root),
+            "fingerprint of data": self.setup.open(years, whole=self.config.test_image == "full").fingerprint(years),
+        }
         where = folder / "report"
         paper = is_the_papers(self.config)
         return report_results(

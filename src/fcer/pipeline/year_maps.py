@@ -6,7 +6,9 @@ from pathlib import Path
 
 from fcer import __version__
 from fcer.data.samples import Samples
+from fcer.errors import ConfigError
 from fcer.models.student_files import LoadedStudent
+from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.ensembles import YearEnsemble
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.study_data import Say, StudyData
@@ -17,7 +19,7 @@ from fcer.uncertainty import Predictors, pass_counts, write_method_maps
 
 __all__ = ["YearMaps", "YearToPredict", "plan_year", "predict_years"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Raised when the same inputs would give other maps."""
 
 
@@ -28,8 +30,10 @@ class YearMaps:
     files: list[Path]
     passes: dict[str, int]
     """Passes through a backbone that each method takes where it runs alone."""
-    anchor_px: float | None
-    """Mean of the radii at which the years' students were chosen; none without a student."""
+    anchors: dict[int, float]
+    """By year, the radius in px at which its student was chosen; empty without students."""
+    threshold: float
+    """The probability above which the years' backbones predict fire."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +62,14 @@ def plan_year(
     """What decides the maps of a year, and where they are to lie."""
     config, year = data.config, ensemble.year
     predictors = Predictors(
-        ensemble.members, ensemble.backbone, student, ensemble.shared, config.passes, config.seed, config.device
+        ensemble.members,
+        ensemble.backbone,
+        student,
+        ensemble.shared,
+        config.passes,
+        config.seed,
+        config.device,
+        settle_threshold(config.threshold, ensemble.backbone.pos_weight),
     )
     dataset = data.open([year], whole=config.test_image == "full")
     fingerprint = dataset.fingerprint([year])
@@ -81,10 +92,21 @@ def predict_years(planned: Sequence[YearToPredict], say: Say) -> YearMaps:
     gpu = any(one.predictors.device == "cuda" for one in planned)
     for _ in map_tasks(with_threads_of_here(_predict), missing, workers=1, label="predict", unit="year", gpu=gpu):
         pass
-    students = [one.predictors.student for one in planned]
-    anchors = [student.head.anchor_px for student in students if student]
+    anchors = {one.year: one.predictors.student.head.anchor_px for one in planned if one.predictors.student}
     passes = {name: count for one in planned for name, count in pass_counts(one.predictors, one.methods).items()}
-    return YearMaps([one.path for one in planned], passes, sum(anchors) / len(anchors) if anchors else None)
+    return YearMaps([one.path for one in planned], passes, anchors, _shared_threshold(planned))
+
+
+def _shared_threshold(planned: Sequence[YearToPredict]) -> float:
+    """One for all years, which stand in one table."""
+    thresholds = {one.year: one.predictors.threshold for one in planned}
+    first, *others = set(thresholds.values())
+    if others:
+        listed = ", ".join(f"{threshold:.3g} in {year}" for year, threshold in thresholds.items())
+        raise ConfigError(
+            f"threshold: balanced means {listed}, by what their backbones were trained with; give a number"
+        )
+    return first
 
 
 def _predict(planned: YearToPredict) -> None:
@@ -110,5 +132,6 @@ def _step(data: StudyData, fingerprint: str, predictors: Predictors, methods: Se
         "methods": list(methods),
         "passes": config.passes,
         "seed": config.seed,
+        "threshold": predictors.threshold,
     }
     return Step(_SCHEMA, decided_by)

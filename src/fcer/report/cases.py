@@ -141,7 +141,7 @@ def _read_case(results: Results, maps: PredictedMaps, row: Mapping[Any, Any]) ->
         score=float(row["score"]),
         pool_mean=float(row["pool_mean"]),
         fire=fire,
-        region=fire_region(fire, results.settings.anchor_px),
+        region=fire_region(fire, results.settings.anchor_of(maps.year)),
         error=(prob[results.settings.reference] > results.settings.threshold) != fire,
         prob=prob,
         unc={method: maps.unc(method, image)[seen] for method in methods},

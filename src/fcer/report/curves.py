@@ -1,4 +1,4 @@
-"""Figures at the anchor: reliability, risk over coverage, sensitivity to the anchor, and backbones side by side."""
+"""Figures at the anchor: reliability, risk over coverage, sensitivity to anchor and threshold, several backbones."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
 from fcer.report.style import SHORT_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
 
-__all__ = ["ablation", "ablation_data", "reliability", "reliability_data", "risk_coverage", "sensitivity"]
+__all__ = ["ablation", "ablation_data", "reliability", "reliability_data", "risk_coverage", "sensitivity", "thresholds"]
 
 _DASHED = {"color": "#6b6b6b", "width": 1.5, "dash": "dash"}
 
@@ -122,6 +122,42 @@ def sensitivity(results: Results, style: Mapping[str, Look]) -> Figure:
         "Sensitivity to the anchor",
         "The lines keep their order where the verdict does not hang on the anchor chosen; pointing at a mark shows the "
         "paired test there.",
+        data,
+        panels,
+    )
+
+
+def thresholds(results: Results, style: Mapping[str, Look]) -> Figure:
+    """The ranking over the threshold above which the reference predicts fire."""
+    data = results.over_years("thresholds")
+    data = data[["method", *(column for column in data if column != "method")]]
+    panels = {}
+    for metric in ("auroc", "auroc_within"):
+        figure = panel(f"{SHORT_NAMES[metric]} by threshold", "fire is predicted above", SHORT_NAMES[metric])
+        for method, names in told_apart(data, [metric], style).items():
+            rows, look = data[data["method"] == method], style[method]
+            figure.add_scatter(
+                x=rows["threshold"],
+                y=rows[metric],
+                mode="lines+markers",
+                line={"color": look.colour, "width": 2, "dash": look.dash},
+                marker={"symbol": look.marker, "size": 7},
+                name=plot_text(", ".join(names)),
+                customdata=rows[["n_errors", "false_alarm_share"]],
+                hovertemplate="above %{x:.3g}: %{y:.4f}; %{customdata[0]:.0f} errors, %{customdata[1]:.0%} of them "
+                "false alarms<extra>%{fullData.name}</extra>",
+            )
+        figure.add_hline(0.5, line=_DASHED)
+        figure.add_vline(results.settings.threshold, line={"color": "#9a9a9a", "width": 1, "dash": "dot"})
+        figure.update_xaxes(range=[0, 1])
+        panels[metric] = figure
+    return Figure(
+        "thresholds",
+        "Sensitivity to the threshold",
+        f"What counts as an error of {results.settings.reference} hangs on the probability above which it predicts "
+        "fire, and with it how well each uncertainty finds errors: an order that turns with the threshold is no "
+        "verdict on the uncertainty. Dotted is the threshold of all other numbers here, dashed a random ranking; means "
+        "over the years that have both errors and right pixels at a threshold.",
         data,
         panels,
     )

@@ -13,7 +13,10 @@ from fcer.evaluation.results import Results
 
 __all__ = ["join"]
 
-_BY_YEAR = ("sweep", "segmentation", "per_image", "anchor", "reliability", "corp", "own_errors", "risk_coverage")
+_BY_YEAR = (
+    *("sweep", "segmentation", "per_image", "anchor", "reliability", "corp", "own_errors", "risk_coverage"),
+    "thresholds",
+)
 _TESTED = ("n", "n_nonzero", "w_plus", "w_minus", "p", "p_two_sided", "rank_biserial", "median_delta")
 
 
@@ -32,7 +35,11 @@ def join(folders: Sequence[Path | str]) -> Results:
         return parts[0][1]
     results = [part for _, part in sorted(parts, key=lambda part: part[1].settings.years)]
     first = results[0].settings
-    settings = replace(first, years=tuple(sorted(year for part in results for year in part.settings.years)))
+    anchors = {year: part.settings.anchor_of(year) for part in results for year in part.settings.years}
+    settings = replace(first, years=tuple(sorted(anchors)))
+    if first.anchors:
+        own = tuple(anchors[year] for year in settings.years)
+        settings = replace(settings, anchors=own, anchor_px=float(np.mean(own)))
     tables = {name: _concat(results, name) for name in _BY_YEAR}
     lead = "student" if "student" in first.own_methods else first.reference
     pairs = method_pairs(first.own_methods, lead, first.controls)
@@ -75,7 +82,7 @@ def _shared(part: Results) -> dict[str, str]:
         "methods": ", ".join(sorted(part.settings.methods)),
         "reference": part.settings.reference,
         "threshold": f"{part.settings.threshold:g}",
-        "anchor": f"{part.settings.anchor_px} px",
+        "anchor": "of each year" if part.settings.anchors else f"{part.settings.anchor_px} px",
         "radii": ", ".join(f"{radius:g}" for radius in part.sweep["radius_px"].unique()),
     }
 
@@ -95,16 +102,19 @@ def _concat_known(results: Sequence[Results], table: str) -> pd.DataFrame | None
 def _sensitivity(results: Sequence[Results], tests: pd.DataFrame) -> pd.DataFrame:
     """Scores at the anchors that all years share, as means over years; tested at the anchor alone.
 
-    A method's own ASD differs from folder to folder and is no shared anchor.
+    A method's own ASD differs from folder to folder and is no shared anchor. Where years have anchors of their own,
+    the same multiple of each is shared, and its radius a mean like the scores.
     """
-    keys = ["anchor", "radius_px", "radius_m", "metric", "a", "b"]
+    own = bool(results[0].settings.anchors)
+    keys = ["anchor", *([] if own else ["radius_px", "radius_m"]), "metric", "a", "b"]
+    averaged = ["a_score", "b_score", *(["radius_px", "radius_m"] if own else [])]
     tables = [part.sensitivity.assign(years=len(part.settings.years)) for part in results]
     rows = []
     for key, same in pd.concat(tables, ignore_index=True).groupby(keys, sort=False):
-        if len(same) == len(results):
-            scores = {name: np.average(same[name], weights=same["years"]) for name in ("a_score", "b_score")}
+        if len(same) == len(results) and not (own and str(key[0]).startswith("ASD of")):
+            scores = {name: np.average(same[name], weights=same["years"]) for name in averaged}
             rows.append(dict(zip(keys, key, strict=True)) | scores)
-    joined = pd.DataFrame(rows, columns=[*keys, "a_score", "b_score"])
+    joined = pd.DataFrame(rows, columns=[*keys, *averaged])
     pooled = tests[(tests["scope"] == "pooled") & (tests["unit"] == "image")].assign(anchor="anchor")
     merged = joined.merge(
         pooled[["anchor", "metric", "a", "b", *_TESTED]], on=["anchor", "metric", "a", "b"], how="left"

@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 
 from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.anchor_words import within_anchor
 from fcer.evaluation.results import Results
 from fcer.report.cases import Case, case_table, compared_methods, shown_methods
 from fcer.report.style import Figure, panel, plot_text
@@ -125,7 +126,7 @@ def _caption(cases: Sequence[Case], results: Results) -> str:
     scores = "; ".join(f"{case.size} {case.score:+.3f}, mean {case.pool_mean:+.3f}" for case in cases)
     return (
         f"A good uncertainty is dark where the errors are: the first map shows the scene with the fire in red and the "
-        f"region within {results.settings.anchor_px:.3g} px of it in sand, the others the framed part with the fire's "
+        f"region {within_anchor(results.settings)} in sand, the others the framed part with the fire's "
         f"outline and the region's (dotted), all uncertainties on one scale. Shown is the fire of each size whose "
         f"{what} is closest to the mean of its size ({scores}).{_left_out(results)}"
     )
@@ -217,7 +218,7 @@ def _finish(figure: go.Figure, limit: float, *, height: int, bar: float | None) 
             "colorscale": "Blues",
             "cmin": 0,
             "cmax": limit,
-            "colorbar": {**bars[1], "title": {"text": "uncertainty, one scale for all", "side": "bottom"}},
+            "colorbar": {**bars[1], "title": {"text": "uncertainty, one scale", "side": "bottom"}},
         },
     )
     if bar is None:

@@ -9,6 +9,7 @@ from string import Template
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
+from fcer.evaluation.anchor_words import anchor_by_year
 from fcer.evaluation.results import Results
 from fcer.report.filtering import tag_methods
 from fcer.report.headline import first_sentences
@@ -25,6 +26,13 @@ _WHAT = (
     "This report says how well the uncertainty maps of {methods} point at errors of next-day wildfire prediction, "
     "where it matters: near the edge of the fire. Every score is computed within a Fire-Centered Evaluation Region "
     "(FCER), all pixels up to some distance from fire; tables and tests are at the anchor, {anchor}."
+)
+
+
+_IN_SAMPLE = (
+    "with fair folds some of a student's teachers are trained on the years that the student is validated on: its "
+    "validation loss, its fidelity to the teacher and an anchor auto are partly in-sample, its validation AUROC, which "
+    "is of the backbone's errors, is not; no number above is of validation years"
 )
 
 
@@ -143,7 +151,7 @@ def _settings_section(results: Results, contents: Contents) -> str:
         "years": ", ".join(map(str, settings.years)),
         "methods": ", ".join(settings.methods),
         "errors of": settings.reference,
-        "anchor": f"{settings.anchor_px:.6g} px, {settings.anchor_from}",
+        "anchor": f"{anchor_by_year(settings)}; {settings.anchor_from}",
         "threshold": f"{settings.threshold:g}",
         "controls": ", ".join(settings.controls) or "none",
         "engine": _engine(results),
@@ -152,5 +160,6 @@ def _settings_section(results: Results, contents: Contents) -> str:
         **contents.provenance,
     }
     items = "\n".join(f"<dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd>" for k, v in entries.items())
-    notes = [note(f"{text[0].upper()}{text[1:]}.") for text in contents.notes]
+    said = [*contents.notes, *([_IN_SAMPLE] if {"student", "ensemble"} <= set(settings.methods) else [])]
+    notes = [note(f"{text[0].upper()}{text[1:]}.") for text in said]
     return section("Settings and provenance", f"<dl>\n{items}\n</dl>", *notes)

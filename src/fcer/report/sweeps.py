@@ -63,7 +63,7 @@ def year_sweeps(results: Results, style: Mapping[str, Look]) -> Figure:
             data = _tidy(rows, metric, None)
             frames.append(data.assign(year=year))
             title = f"{SHORT_NAMES[metric]}, {year}"
-            panels[f"{metric}_{year}"] = plot_sweep(data, style, title, results.settings.anchor_px)
+            panels[f"{metric}_{year}"] = plot_sweep(data, style, title, results.settings.anchor_of(int(str(year))))
     return Figure(
         "sweep_by_year",
         "Uncertainty ranking, year by year",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from fcer.evaluation.climatology import CLIMATOLOGY, climatology, mean_climatology
 from fcer.evaluation.controls import CONTROLS
 from fcer.evaluation.results import Results
 
@@ -47,13 +48,17 @@ COLUMNS = (
 """Those of the paper."""
 
 ALL_COLUMNS = (
-    *COLUMNS[:3],
+    *COLUMNS[:2],
+    Column("asd_common_km", "ASD common [km]", False, 2),
+    Column("missed", "missed", False, 0),
+    COLUMNS[2],
     Column("brier_skill", "Brier skill", True, 3),
     *COLUMNS[3:5],
     Column("auroc_within", "AUROC within", True, 3),
     *COLUMNS[5:],
 )
-"""Ours: besides, skill against the region's base rate, and ranking within the predicted class."""
+"""Ours: besides, ASD over the images where every method has a boundary, fires missed altogether, skill against the
+region's base rate, and ranking within the predicted class."""
 
 
 _OF_PROBABILITY = ("ap", "asd_km", "brier", "brier_skill", "nll")
@@ -63,17 +68,22 @@ _OF_PROBABILITY = ("ap", "asd_km", "brier", "brier_skill", "nll")
 def table1(results: Results) -> pd.DataFrame:
     """One row per year and method, then one per method with the mean over years and, in `METRIC_std`, its spread.
 
-    Spread is the population standard deviation over years; there is none for a single year, and no mean.
+    Spread is the population standard deviation over years; there is none for a single year, and no mean. The last row
+    of each is `climatology`, the base rate everywhere.
     """
-    years = results.segmentation.merge(results.anchor, on=["year", "method"])
+    base = climatology(results)
+    years = pd.concat([results.segmentation.merge(results.anchor, on=["year", "method"]), base], ignore_index=True)
     rows = years.assign(year=years["year"].astype(str))
     if len(results.settings.years) > 1:
         means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
+        means = pd.concat([means, mean_climatology(base)], ignore_index=True)
         rows = pd.concat([rows, means.assign(year=MEAN)], ignore_index=True)
     else:
-        rows = rows.assign(**{f"{key}_std": np.nan for key in ("asd_m", *(column.key for column in ALL_COLUMNS))})
-    rows = rows.assign(asd_km=rows["asd_m"] / 1000, asd_km_std=rows["asd_m_std"] / 1000)
-    order = {method: place for place, method in enumerate(results.settings.methods)}
+        keys = ("asd_m", "asd_common_m", *(column.key for column in ALL_COLUMNS))
+        rows = rows.assign(**{f"{key}_std": np.nan for key in keys})
+    for name in ("asd", "asd_common"):
+        rows = rows.assign(**{f"{name}_km{end}": rows[f"{name}_m{end}"] / 1000 for end in ("", "_std")})
+    order = {method: place for place, method in enumerate((*results.settings.methods, CLIMATOLOGY))}
     ordered = rows.sort_values(
         ["year", "method"], key=lambda column: column.map(order) if column.name == "method" else column, kind="stable"
     )
@@ -115,10 +125,11 @@ def format_cell(row: pd.Series, column: Column) -> tuple[str, str]:
 def best_cells(table: pd.DataFrame) -> set[tuple[int, str]]:
     """Row and metric of the best value of each year, as shown: equal to the digits shown is equally good.
 
-    Where all methods are equal, or there is one alone, none is best; a control never is, nor what is borrowed.
+    Where all methods are equal, or there is one alone, none is best; a control never is, nor climatology, nor what is
+    borrowed.
     """
     best = set()
-    ranked = table[~table["method"].isin(CONTROLS)]
+    ranked = table[~table["method"].isin((*CONTROLS, CLIMATOLOGY))]
     borrowers = borrowed(table)
     for _, year in ranked.groupby("year", sort=False):
         for column in ALL_COLUMNS:

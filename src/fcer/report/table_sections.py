@@ -31,8 +31,9 @@ def table1_section(results: Results) -> str:
         f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL; skill against the region's "
         f"base rate) and ranking (AUROC, within the predicted class, AUPRC) "
         f"{anchor_words(results)}; the errors to find are those of {results.settings.reference}. Bold: best of the "
-        "year but for controls and for probabilities that are another method's. ±: population standard deviation over "
-        "years."
+        "year but for controls, climatology (the share of pixels that burnt there, forecast everywhere) and "
+        "probabilities that are another method's. Common: over the images where every method has a boundary; missed: "
+        "images with fire where a method predicts none. ±: population standard deviation over years."
     )
     links = downloads(
         download("table1.csv", csv_text(rows)),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from fcer.core.regions import PIXEL_METRES
+from fcer.evaluation.anchor_words import within_anchor
 from fcer.evaluation.results import Results
 from fcer.evaluation.verdict import verdict
 from fcer.evaluation.zone_verdict import broken_promises, zones_verdict
@@ -20,8 +20,7 @@ _MINUS = "−"
 
 def anchor_words(results: Results) -> str:
     """The region at the anchor: `within 4 px (1.50 km) of fire`."""
-    pixels = results.settings.anchor_px
-    return f"within {pixels:.3g} px ({pixels * PIXEL_METRES / 1000:.2f} km) of fire"
+    return within_anchor(results.settings)
 
 
 def headline(results: Results) -> list[str]:

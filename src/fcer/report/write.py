@@ -7,8 +7,9 @@ import pandas as pd
 
 from fcer.evaluation.results import Results
 from fcer.report.cases import read_cases
+from fcer.report.corp import corp
 from fcer.report.curves import ablation as ablation_figure
-from fcer.report.curves import reliability, risk_coverage, sensitivity
+from fcer.report.curves import reliability, risk_coverage, sensitivity, thresholds
 from fcer.report.formats import latex, markdown
 from fcer.report.headline import first_figure
 from fcer.report.map_figure import map_figure
@@ -98,9 +99,11 @@ def make_figures(
     figures = [first_figure(results, style), mean_sweep(results, style)]
     if len(results.settings.years) > 1:
         figures.append(year_sweeps(results, style))
-    figures += [calibration_sweep(results, style), reliability(results, style), risk_coverage(results, style)]
+    figures += [calibration_sweep(results, style), reliability(results, style), corp(results, style)]
+    figures.append(risk_coverage(results, style))
     if len(results.sensitivity):
         figures.append(sensitivity(results, style))
+    figures.append(thresholds(results, style))
     if sets:
         figures.append(
             ablation_figure({"this study": results, **sets}, looks(list(dict.fromkeys([*methods, *others]))))

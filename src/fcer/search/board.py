@@ -16,9 +16,10 @@ __all__ = ["Board"]
 class Board:
     """A bar in a terminal; anywhere, a line for each new best and each tenth of the study. Threads may share it."""
 
-    def __init__(self, study: optuna.Study, size: int) -> None:
+    def __init__(self, study: optuna.Study, size: int, score: str = "AUROC") -> None:
         self._study = study
         self._size = size
+        self._score = score
         self._lock = threading.Lock()
         trials = study.get_trials(deepcopy=False)
         self._begun_with = self._done = progress_of(trials).done
@@ -48,7 +49,8 @@ class Board:
             if better or tenth:
                 paper = paper_trial(trials)
                 beside = f" (paper's setting {paper.values[0]:.4f})" if paper else ""
-                said = f"best AUROC {best.values[0]:.4f} in trial {best.number}{beside}" if best else "none complete"
+                found = best and f"best {self._score} {best.values[0]:.4f} in trial {best.number}{beside}"
+                said = found or "none complete"
                 tqdm.write(f"study: {done} of {self._size} trials done, {said}, {self._time_left()}")
                 sys.stdout.flush()  # a log file is to show it too
 

@@ -1,6 +1,7 @@
 """A search over the head, from a study's cached features to its best head, refitted: each trial a run of its own."""
 
 import json
+import math
 import re
 import time
 import warnings
@@ -15,6 +16,7 @@ from fcer.config import Config
 from fcer.config.groups import STEPS, recorded
 from fcer.config.settings import fields
 from fcer.errors import FcerError, FcerWarning
+from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.students import distil_student, epoch_rows
@@ -26,14 +28,16 @@ from fcer.search.crew import Worker, run_crew, threads_each
 from fcer.search.liveness import WORKER
 from fcer.search.page import markdown_of
 from fcer.search.queue import TrialQueue, study_size
+from fcer.search.references import SCORE_NAMES, beside_references, reference_rows
 from fcer.search.results import importances, settings_yaml, write_results
-from fcer.search.scores import Scores
+from fcer.search.scores import Scores, reference_scores
 from fcer.search.space import Space
 from fcer.search.storage import TrialStore, locked
 from fcer.search.study import (
     FAILURE,
     OBJECTIVES,
     PAPER,
+    REFERENCES,
     RETRY_OF,
     SCORES,
     OptunaStudy,
@@ -73,6 +77,9 @@ class _Prepared:
     ensemble: YearEnsemble
     cached: FeatureCache
     anchor_px: float
+    threshold: float
+    references: dict[str, dict[str, float]]
+    """What the backbone's entropy and probability score on the same pixels."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,8 @@ class HeadSearch:
         """Have all trials done, and refit the best; what to do next."""
         prepared = self._prepare()
         asked = {"cache": prepared.cached.key, "anchor_px": prepared.anchor_px, "head": self._fixed_head()}
-        agree(self.trials, self.store, asked)
+        agree(self.trials, self.store, {**asked, "threshold": prepared.threshold})
+        self.trials.set_user_attr(REFERENCES, prepared.references)
         self._run_trials(prepared)
         # One command finishes the search; others that worked on it wait and find it finished
         with locked(self.store, "finish", self.config.study):
@@ -109,9 +117,11 @@ class HeadSearch:
     def _prepare(self) -> _Prepared:
         (ensemble,) = self.study.ensembles([int(self.config.year)], compare=False)
         cached = cache_features(teaching_of(self.study.setup, ensemble), self.study.setup.work.features)
-        anchor_px = settle_anchor(self.config.anchor, cached)
-        gather_region(cached.validation, anchor_px)  # what cannot be scored is refused here, not in every worker
-        return _Prepared(ensemble, cached, anchor_px)
+        threshold = settle_threshold(self.config.threshold, ensemble.backbone.pos_weight)
+        anchor_px = settle_anchor(self.config.anchor, cached, threshold)
+        # what cannot be scored is refused here, not in every worker
+        region = gather_region(cached.validation, anchor_px, threshold)
+        return _Prepared(ensemble, cached, anchor_px, threshold, reference_scores(region))
 
     def _fixed_head(self) -> str:
         """The settings of the head that are not searched."""
@@ -127,7 +137,7 @@ class HeadSearch:
         self._log_unlogged()
         if self._done() >= size:
             return
-        with closing(Board(self.trials, size)) as board:
+        with closing(Board(self.trials, size, SCORE_NAMES[OBJECTIVES[config.objective][0]])) as board:
             try:
                 exits = run_crew(self._job(prepared), config.workers, lambda worker: self._follow(worker, board))
             finally:
@@ -157,6 +167,7 @@ class HeadSearch:
             objective=config.objective,
             cache=prepared.cached.folder.resolve(),
             anchor_px=prepared.anchor_px,
+            threshold=prepared.threshold,
             head=asdict(HeadSettings.of(config)),
             seed=config.seed,
             session=begin_session(self.trials, self.store),
@@ -172,7 +183,10 @@ class HeadSearch:
                 ended = worker.ended() or Ended(begun.number, "failed", None, [], "its process was killed")
                 _log_trial(run, self.config.study, begun, ended)
                 if ended.scores:
-                    self.log.metrics({"study/auroc": ended.scores.auroc}, step=begun.number)
+                    self.log.metrics(
+                        {"study/auroc": ended.scores.auroc, "study/auroc_within": ended.scores.auroc_within},
+                        step=begun.number,
+                    )
                 if ended.state == "failed":
                     raise _TrialFailedError
             board.update()
@@ -203,7 +217,8 @@ class HeadSearch:
         """Log a trial as the storage has it."""
         told, complete = trial.user_attrs, trial.state is TrialState.COMPLETE
         begun = Begun(trial.number, self.space.settings(trial.params), PAPER in told, told.get(RETRY_OF))
-        scores = Scores(**{name: told[SCORES][name] for name in Scores._fields}) if complete else None
+        known = {name: told[SCORES][name] for name in Scores._fields if name in told.get(SCORES, {})}
+        scores = Scores(**known) if complete else None
         settings = {"trial": trial.number, "study": self.config.study, **self._tried(begun)}
         with self.log.child(f"trial {trial.number}", settings, reopen=True) as run:
             run.curves(("val/auroc", value, epoch) for epoch, value in sorted(trial.intermediate_values.items()))
@@ -232,13 +247,18 @@ class HeadSearch:
         self.log.tags({f"fcer.best.{name}": str(value) for name, value in settings.items()})
         self.log.tags({_CHARTED: "trials"})
         self.log.note(markdown_of(self.trials, self.space, OBJECTIVES[self.config.objective]))
-        self.log.metrics({"best/trial": best.number, "best/val_auroc": best.values[0]})
+        name = OBJECTIVES[self.config.objective][0]
+        self.log.metrics({"best/trial": best.number, **_val(best, "best")})
         against = "the paper's setting has no score"
         if paper:
             gained = best.values[0] - paper.values[0]
-            self.log.metrics({"paper/val_auroc": paper.values[0], "gain/val_auroc": gained})
+            self.log.metrics({**_val(paper, "paper"), f"gain/val_{name}": gained})
             against = f"{gained:+.4f} against the paper's setting ({paper.values[0]:.4f})"
-        print(f"best of {progress.done} trials: trial {best.number}, validation AUROC {best.values[0]:.4f}, {against}")
+        said = SCORE_NAMES[name]
+        print(f"best of {progress.done} trials: trial {best.number}, validation {said} {best.values[0]:.4f}, {against}")
+        for row in reference_rows(self.trials):
+            self.log.metrics({f"{row['name']}/val_{key}": row[key] for key in ("auroc", "auroc_within")})
+        print(beside_references(self.trials, best))
         if self.trials.user_attrs.get(_REFITTED) == best.number:
             print("the best head was refitted and registered before")
         else:
@@ -269,18 +289,24 @@ def _trial_name(study: str, number: int) -> str:
     return f"{study}/{number}"
 
 
+def _val(trial: FrozenTrial, whose: str) -> dict[str, float]:
+    """What a trial scored on the validation years, as metrics; trials of older versions know AUROC alone."""
+    told = trial.user_attrs[SCORES]
+    return {f"{whose}/val_{name}": told[name] for name in ("auroc", "auroc_within") if name in told}
+
+
 def _log_trial(run: RunLog, study: str, begun: Begun, ended: Ended) -> None:
     run.curves(row for record in ended.records for row in epoch_rows(record))
     if ended.scores:
-        auroc, auprc, fidelity, epoch = ended.scores
+        auroc, auprc, fidelity, epoch, within = ended.scores
         run.metrics({"best/val_auroc": auroc, "best/val_auprc": auprc, "best/fidelity": fidelity, "best/epoch": epoch})
+        run.metrics({"best/val_auroc_within": within} if not math.isnan(within) else {})
     elif ended.state == "pruned" and ended.records:
         run.metrics({"best/val_auroc": max(record.score for record in ended.records)})
     setting = ", ".join(f"{name} {value}" for name, value in begun.settings.items())
     which = "the paper's setting" if begun.paper else setting
-    run.note(
-        f"Trial {begun.number} of the study `{study}`, {ended.state}{ended.reason and ': '}{ended.reason}: {which}."
-    )
+    why = f" ({ended.reason})" if ended.reason else ""
+    run.note(f"Trial {begun.number} of the study `{study}`, {ended.state}{why}: {which}.")
     retry = {} if begun.retry_of is None else {"fcer.retry_of": str(begun.retry_of)}
     reason = {"fcer.trial_failure": ended.reason} if ended.reason else {}
     named = {_TRIAL: _trial_name(study, begun.number)}

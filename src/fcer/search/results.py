@@ -20,6 +20,7 @@ from plotly.offline import get_plotlyjs
 from fcer.runtime.files import atomic_path
 from fcer.search.liveness import WORKER
 from fcer.search.page import FEW, opening
+from fcer.search.references import SCORE_NAMES, reference_rows, references_section
 from fcer.search.space import Space
 from fcer.search.study import FAILURE, PAPER, RETRY_OF, SCORES, counts
 
@@ -27,13 +28,13 @@ __all__ = ["importances", "plots_page", "settings_yaml", "trials_csv", "write_re
 
 _SLICES = 4
 """Settings that a row of plots has room for."""
-_SCORES = ("auroc", "auprc", "fidelity", "epoch", "fit_seconds")
+_SCORES = ("auroc", "auroc_within", "auprc", "fidelity", "epoch", "fit_seconds")
 
 
 def write_results(folder: Path, study: optuna.Study, space: Space, objectives: Sequence[str]) -> list[Path]:
     """The table and the page in `folder`, each whole or not at all."""
     texts = {
-        "trials.csv": trials_csv(study.get_trials(deepcopy=False), space),
+        "trials.csv": trials_csv(study.get_trials(deepcopy=False), space, reference_rows(study)),
         "plots.html": plots_page(study, objectives, opening(study, space, objectives)),
     }
     for name, text in texts.items():
@@ -42,10 +43,15 @@ def write_results(folder: Path, study: optuna.Study, space: Space, objectives: S
     return [folder / name for name in texts]
 
 
-def trials_csv(trials: Sequence[FrozenTrial], space: Space) -> str:
-    """All trials, one a row; `counts` says which are among those that were asked for."""
+def trials_csv(trials: Sequence[FrozenTrial], space: Space, references: Sequence[Mapping[str, Any]] = ()) -> str:
+    """All trials, one a row; `counts` says which are among those that were asked for.
+
+    Beside them, the same in every row, what needs no head scores on the same pixels: the backbone's entropy and its
+    probability.
+    """
     searched = list(dict.fromkeys(name for trial in trials for name in space.settings(trial.params)))
-    columns = ["number", "state", "counts", "paper", *_SCORES, *searched]
+    beside = {f"{row['name']}_{score}": row[score] for row in references for score in ("auroc", "auroc_within")}
+    columns = ["number", "state", "counts", "paper", *_SCORES, *beside, *searched]
     columns += ["retry_of", "failure", "worker", "started", "ended"]
     text = io.StringIO()
     table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -60,6 +66,7 @@ def trials_csv(trials: Sequence[FrozenTrial], space: Space) -> str:
                 "counts": str(counts(trial)).lower(),
                 "paper": str(PAPER in attributes).lower(),
                 **{name: attributes.get(SCORES, {}).get(name, "") for name in _SCORES},
+                **beside,
                 **settings,
                 "retry_of": attributes.get(RETRY_OF, ""),
                 "failure": attributes.get(FAILURE, ""),
@@ -90,12 +97,12 @@ def plots_page(study: optuna.Study, objectives: Sequence[str], first: str = "") 
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f"<style>{style}</style>\n<script>{get_plotlyjs()}</script></head>\n<body><h1>{title}</h1>\n"
-        f"{first}\n{sections}\n</body></html>\n"
+        f"{first}\n{references_section(study)}{sections}\n</body></html>\n"
     )
 
 
 def _figures(study: optuna.Study, objectives: Sequence[str]) -> dict[str, Any]:
-    name = objectives[0].upper()
+    name = SCORE_NAMES[objectives[0]]
     target: dict[str, Any] = {"target": _first_value, "target_name": f"validation {name}"}
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     if not complete:

@@ -3,6 +3,7 @@
 Shape suffixes: B samples, K passes of the teacher, F features, P pixels.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,15 +14,16 @@ from fcer.core.arrays import FloatArray
 from fcer.core.disagreement import normalized_std
 from fcer.core.ranking import auprc, auroc, rank_counts
 from fcer.core.regions import fire_region
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import FcerError
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
 from fcer.training.feature_shards import CachedSplit
 from fcer.training.head import FittedHead, HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
-from fcer.training.validation_region import gather_region
+from fcer.training.validation_region import ValidationRegion, gather_region
 
-__all__ = ["HeadTrials", "Scores"]
+__all__ = ["HeadTrials", "Scores", "reference_scores"]
 
 
 class Scores(NamedTuple):
@@ -35,15 +37,17 @@ class Scores(NamedTuple):
     """Spearman's rank correlation with the teacher's uncertainty, whatever the student was taught: the paper's
     normalised standard deviation."""
     epoch: int
+    auroc_within: float = math.nan
+    """AUROC among pixels that the backbone predicted alike: what is left of it when the class is known."""
 
 
 class HeadTrials:
     """All that trials share: what is cached, and the pixels near fire."""
 
-    def __init__(self, cached: FeatureCache, anchor_px: float) -> None:
+    def __init__(self, cached: FeatureCache, anchor_px: float, threshold: float = FIRE_THRESHOLD) -> None:
         self._training = cached.training.widened()  # once: every target's task shares it
         self._validation = cached.validation
-        self._region = gather_region(cached.validation, anchor_px)
+        self._region = gather_region(cached.validation, anchor_px, threshold)
         self._teacher_ranks_P = _ranks(_teacher_uncertainty(cached.validation, anchor_px))
         self._tasks: dict[str, HeadTask] = {}
 
@@ -66,7 +70,18 @@ class HeadTrials:
             raise FcerError("head: its uncertainty is the same everywhere near fire; try a lower --head-lr")
         counts = rank_counts(self._region.error_P, uncertainty_P)
         fidelity = float(np.corrcoef(_ranks(uncertainty_P), self._teacher_ranks_P)[0, 1])
-        return Scores(float(auroc(counts)), float(auprc(counts)), fidelity, fitted.best_epoch)
+        within = self._region.ranked_by(uncertainty_P).auroc_within()
+        return Scores(float(auroc(counts)), float(auprc(counts)), fidelity, fitted.best_epoch, within)
+
+
+def reference_scores(region: ValidationRegion) -> dict[str, dict[str, float]]:
+    """What needs no head, on the same pixels: the entropy of the backbone, and its probability as an uncertainty."""
+    # entropy falls with the distance of the logit from zero, the probability rises with the logit
+    ranked = {"entropy": -np.abs(region.logit_P), "probability": region.logit_P}
+    return {
+        name: {"auroc": one.auroc(), "auroc_within": one.auroc_within()}
+        for name, one in ((name, region.ranked_by(values)) for name, values in ranked.items())
+    }
 
 
 def _teacher_uncertainty(split: CachedSplit, anchor_px: float) -> FloatArray:

@@ -23,6 +23,7 @@ __all__ = [
     "FAILURE",
     "OBJECTIVES",
     "PAPER",
+    "REFERENCES",
     "RETRIES",
     "RETRY_OF",
     "SCORES",
@@ -41,8 +42,12 @@ OBJECTIVES: Mapping[str, tuple[str, ...]] = {
     "auroc": ("auroc",),
     "auroc_auprc": ("auroc", "auprc"),
     "auroc_fidelity": ("auroc", "fidelity"),
+    "within": ("auroc_within",),
 }
 """Scores that are maximised; what each is stands at `Scores`."""
+
+REFERENCES = "references"
+"""What the study remembers of its backbone: the scores of its entropy and of its probability on the same pixels."""
 
 PAPER, FAILURE, SCORES, RETRIES, RETRY_OF = "paper", "failure", "scores", "retries", "retry_of"
 """What trials tell of themselves: the paper's setting, why it failed, its scores, whose store it took."""
@@ -56,6 +61,7 @@ _WHAT = {
     "cache": "is of other data, members or views (another feature cache)",
     "head": "has other settings of the head beside the space",
     "anchor_px": "has another anchor",
+    "threshold": "has another threshold",
 }
 
 
@@ -125,7 +131,7 @@ def progress_of(trials: Sequence[FrozenTrial]) -> Progress:
 
 
 def best_trial(trials: Sequence[FrozenTrial]) -> FrozenTrial | None:
-    """The complete trial with the best AUROC, with two objectives too; of equals the better in the other, the first."""
+    """The complete trial with the best first score; of equals the better in the other, then the first of them."""
     complete = [trial for trial in trials if trial.state is TrialState.COMPLETE]
     return max(complete, key=lambda trial: (*trial.values, -trial.number), default=None)
 

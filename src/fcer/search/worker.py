@@ -45,6 +45,8 @@ class Job:
     cache: Path
     """Folder of cached features: neither the data nor the members are needed."""
     anchor_px: float
+    threshold: float
+    """Probability above which the backbone predicts fire."""
     head: dict[str, Any]
     """Settings of the head, of which the space replaces some."""
     seed: int
@@ -87,7 +89,7 @@ def work(job: Job, index: int, channel: Connection) -> None:
         pruner=make_pruner(job.pruner),
     )
     queue = TrialQueue(study, job.store, job.space, job.trials, grid=job.sampler == "grid")
-    trials, me = HeadTrials(open_cache(job.cache), job.anchor_px), this_process()
+    trials, me = HeadTrials(open_cache(job.cache), job.anchor_px, job.threshold), this_process()
     given = HeadSettings(**job.head)
     while trial := queue.claim(me):
         with beating(trial):
@@ -118,8 +120,9 @@ def _run_trial(
     objectives: tuple[str, ...],
     records: list[EpochRecord],
 ) -> Ended:
-    # optuna prunes by one objective only; the paper's setting is what all others are measured against
-    report = len(objectives) == 1
+    # optuna prunes by one objective only, and epochs know their AUROC; the paper's setting is what all others are
+    # measured against
+    report = objectives == ("auroc",)
     on_epoch = _reporter(trial, records, report=report, prune=report and PAPER not in trial.user_attrs)
     started = time.perf_counter()
     scores = None

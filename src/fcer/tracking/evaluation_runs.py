@@ -11,14 +11,17 @@ from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
+from fcer.tracking.evaluation_notes import evaluation_note, method_note
 from fcer.tracking.guarantee_curves import guarantee_curves
-from fcer.tracking.notes import evaluation_note, method_note
 from fcer.tracking.runs import TrackedRun
 from fcer.tracking.views import CHARTED
 
 __all__ = ["headline", "log_results"]
 
-_SWEPT = ("auroc", "auroc_within", "auprc", "brier", "nll", "auroc_alarms", "auroc_missed", "brier_skill", "nll_skill")
+_SWEPT = (
+    *("auroc", "auroc_within", "auprc", "brier", "nll", "auroc_alarms", "auroc_missed", "false_alarm_share"),
+    *("brier_skill", "nll_skill"),
+)
 _RUN_COLOUR = "mlflow.runColor"
 _TABLES = ("sweep", "segmentation", "per_image", "tests", "zones", "calibration")
 _MOST_ROWS = 20_000
@@ -59,7 +62,9 @@ def log_results(
         for year in results.settings.years:
             one = {name: table[(table["year"] == year) & (table["method"] == method)] for name, table in tables}
             promised = guarantee_curves(results, method, year)
-            _log_method(tracked, f"{method} {year}", {"method": method, "year": year, **cost}, one, look, promised)
+            own = {"anchor_px": results.settings.anchor_of(year)} if results.settings.anchors else {}
+            named = {"method": method, "year": year, **own, **cost}
+            _log_method(tracked, f"{method} {year}", named, one, look, promised)
         if several:
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
             promised = guarantee_curves(results, method)

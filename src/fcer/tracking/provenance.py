@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from mlflow.utils.mlflow_tags import MLFLOW_GIT_COMMIT
 
 import fcer
 
-__all__ = ["code_version", "environment", "source_tags"]
+__all__ = ["code_version", "environment", "said_of_now", "source_tags"]
 
 _PACKAGES = ("torch", "mlflow", "optuna", "numpy", "scipy", "scikit-learn", "pandas", "h5py")
 
@@ -39,6 +40,17 @@ def code_version(package: Path = Path(fcer.__file__).parent) -> dict[str, str]:
     if commit is None or changes is None:
         return {}
     return {MLFLOW_GIT_COMMIT: commit, "fcer.code_changed": str(bool(changes)).lower()}
+
+
+def said_of_now() -> dict[str, str]:
+    """For a page: when it was made, and by which code."""
+    code = code_version()
+    changed = ", changed since" if code.get("fcer.code_changed") == "true" else ""
+    return {
+        "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "fcer version": fcer.__version__,
+        "commit": f"{code[MLFLOW_GIT_COMMIT]}{changed}" if code else "unknown: not run from a checkout",
+    }
 
 
 def source_tags() -> dict[str, str]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import fcer
 from fcer.models.calibration_files import calibration_file, load_calibration
 from fcer.models.raw_days import needed_channels
-from fcer.models.student_files import LoadedStudent, load_student, read_head_info
+from fcer.models.student_files import LoadedStudent, fire_scores_file, load_student, read_head_info
 from fcer.tracking.model_card import model_card
 
 __all__ = ["BY_FIRE", "CHAMPION", "REGISTERED", "REGISTERED_AS", "find_version", "log_student"]
@@ -34,8 +34,6 @@ REGISTERED_AS = "fcer.registered"
 """The run's tag that says which version its student is: an earlier run may have registered the same."""
 BY_FIRE = "val_by_fire"
 """The version's tag that holds validation scores by fire: {fire: {score: value}} as JSON."""
-BY_FIRE_FILE = "validation.json"
-"""Where in a student's folder they lie."""
 _MODEL_ID = "model_id"
 """The version's tag that names its logged model: MLflow itself does not tell when it is asked for versions."""
 
@@ -116,7 +114,7 @@ def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, me
 
 def _by_fire(folder: Path) -> dict[str, str]:
     """The validation scores of each fire, where the student's folder has them: promotions are decided by pairs."""
-    path = folder / BY_FIRE_FILE
+    path = fire_scores_file(folder)
     return {BY_FIRE: json.dumps(json.loads(path.read_text(encoding="utf-8")))} if path.is_file() else {}
 
 

@@ -5,6 +5,7 @@ killed is finished, and ends with the weights that it would have had.
 """
 
 import json
+import math
 import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fcer import __version__
-from fcer.core.arrays import IntArray
 from fcer.core.regions import radius_in_pixels
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.samples import Samples
@@ -26,6 +26,7 @@ from fcer.training.error_head import fit_error_head
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
 from fcer.training.feature_methods import fit_feature_methods
 from fcer.training.feature_shards import ERROR
+from fcer.training.fire_scores import scores_by_fire, write_fire_scores
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import FittedStudent, fit_jointly
@@ -35,7 +36,7 @@ from fcer.uncertainty.feature_fits import save_fits
 
 __all__ = ["Distilled", "distil", "settle_anchor"]
 
-_SCHEMA = 3
+_SCHEMA = 4
 """Part of every key: raise it when the same inputs would give other weights, or a header that says other things."""
 
 
@@ -106,7 +107,9 @@ def distil(
     if joint is None:
         save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone, teaching.views))
     chosen = {"frozen": joint is None, "anchor_px": anchor_px, "threshold": threshold, "key": key}
-    _write(folder, fitted, _info(teaching, settings, fitted, **chosen))
+    fire_N = _fire_of_samples(teaching.validation())
+    write_fire_scores(folder, scores_by_fire(fitted.near_fire, fire_N))
+    _write(folder, fitted, _info(teaching, settings, fitted, fire_N, **chosen))
     resume[0].unlink(missing_ok=True)
     info = read_head_info(folder)
     _warn_if_still_rising(info, planned)
@@ -130,7 +133,7 @@ def _fit(
     if joint is not None:
         return fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
     if settings.target == ERROR:
-        fire_N = _fire_of_samples(teaching.validation())
+        fire_N = np.unique(_fire_of_samples(teaching.validation()), return_inverse=True)[1]
         learnt = fit_error_head(cached.validation, region, fire_N, settings, threshold=threshold, **how)
         head, records, kept, near_fire = learnt
     else:
@@ -178,16 +181,20 @@ def _key(
     return Step(_SCHEMA, decided_by).key
 
 
-def _fire_of_samples(samples: Samples) -> IntArray:
-    """Which of the fires each sample is of."""
-    place = {fire: k for k, fire in enumerate(samples.fires)}
-    return np.array([place[samples.locate(k)[0]] for k in range(len(samples))])
+def _fire_of_samples(samples: Samples) -> list[str]:
+    """Which fire each sample is of, by a name that is the same whoever reads the data."""
+    fires = (samples.locate(k)[0] for k in range(len(samples)))
+    return [f"{fire.year}/{fire.name}" for fire in fires]
 
 
-def _info(teaching: Teaching, settings: HeadSettings, fitted: FittedStudent, **chosen: Any) -> HeadInfo:
+def _info(
+    teaching: Teaching, settings: HeadSettings, fitted: FittedStudent, fire_N: list[str], **chosen: Any
+) -> HeadInfo:
     """What the header says; `chosen` are its fields that were decided beforehand."""
     fold, spec = teaching.backbone.fold, fitted.head.spec
-    interval = auroc_interval(fitted.near_fire, _fire_of_samples(teaching.validation()), settings.seed)
+    near_fire = fitted.near_fire
+    interval = auroc_interval(near_fire, np.unique(fire_N, return_inverse=True)[1], settings.seed)
+    within = near_fire.auroc_within()
     return HeadInfo(
         features=spec.features,
         hidden=spec.hidden,
@@ -199,6 +206,8 @@ def _info(teaching: Teaching, settings: HeadSettings, fitted: FittedStudent, **c
         val_auroc_low=interval.low,
         val_auroc_high=interval.high,
         val_fires=interval.fires,
+        val_auroc_within=None if math.isnan(within) else within,
+        val_nll=near_fire.nll(),
         val_years=fold.validation,
         epoch=fitted.best_epoch,
         backbone="",  # known once its file is written

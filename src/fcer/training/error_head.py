@@ -93,7 +93,7 @@ class _CrossFit:
         for part, head in enumerate(self.trained[:-1]):
             assert isinstance(head, UncertaintyHead)
             uncertainty_P[self.part_P == part] = self.region.uncertainty(head)[self.part_P == part]
-        return RankedPixels(self.region.error_P, uncertainty_P, self.region.sample_P)
+        return self.region.ranked_by(uncertainty_P)
 
 
 def fit_error_head(

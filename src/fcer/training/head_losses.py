@@ -20,7 +20,11 @@ _TINY = 1e-12
 
 
 def rmsle(logits_BP: Tensor, log_target_BP: Tensor) -> Tensor:
-    """Root of the mean squared difference of log(1 + uncertainty) over an image's pixels; mean over images."""
+    """Root of the mean squared difference of log(1 + uncertainty) over an image's pixels; mean over images.
+
+    So the paper's formula has it. Code that takes one root over all pixels of a batch, as the paper's does, makes what
+    a sample teaches depend on the samples that it was drawn with.
+    """
     difference_BP = logits_BP.sigmoid().log1p() - log_target_BP
     return (difference_BP.square().mean(1) + _TINY).sqrt().mean()
 

@@ -243,20 +243,20 @@ def _validate(joint: _Joint, student: Student) -> _Validation:
     samples, size = joint.validation, joint.settings.batch_size
     quick = Student(fast(student.backbone), copy.deepcopy(student.head)).eval()
     batches = [list(range(start, min(start + size, len(samples)))) for start in range(0, len(samples), size)]
-    above = threshold_logit(joint.threshold)
     total = 0.0
-    fires, probabilities, errors, uncertainties = [], [], [], []
+    fires, logits, uncertainties = [], [], []
     loaded = load(samples, batches, workers=joint.settings.loader_workers)
     for batch, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
         loss, output = joint.loss(quick, x_BTCHW, y_B1HW, joint.validation_targets[batch])
         total += float(loss) * len(batch)
         logits_BP, uncertainty_BP = output.cpu()
-        near = joint.near_fire[batch]
         fires.append(y_B1HW.flatten(1).bool().numpy())
-        probabilities.append(logits_BP.sigmoid().numpy())
-        errors.append(((logits_BP > above).numpy() != fires[-1])[near])
-        uncertainties.append(uncertainty_BP.sigmoid().numpy()[near])
-    sample_P = np.nonzero(joint.near_fire)[0]
-    ranked = RankedPixels(np.concatenate(errors), np.concatenate(uncertainties), sample_P)
-    ap = average_precision_score(np.concatenate(fires).ravel(), np.concatenate(probabilities).ravel())
+        logits.append(logits_BP)
+        uncertainties.append(uncertainty_BP.sigmoid().numpy()[joint.near_fire[batch]])
+    fire_NP, logits_NP = np.concatenate(fires), torch.cat(logits)
+    ap = average_precision_score(fire_NP.ravel(), logits_NP.sigmoid().numpy().ravel())
+    predicted_NP = (logits_NP > threshold_logit(joint.threshold)).numpy()
+    near, sample_P = joint.near_fire, np.nonzero(joint.near_fire)[0]
+    error_P, logit_P = (predicted_NP != fire_NP)[near], logits_NP.numpy()[near]
+    ranked = RankedPixels(error_P, np.concatenate(uncertainties), sample_P, predicted_NP[near], logit_P)
     return _Validation(total / len(samples), ap, ranked)

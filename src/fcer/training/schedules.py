@@ -11,7 +11,11 @@ __all__ = ["head_learning_rate", "member_learning_rate"]
 
 
 def head_learning_rate(settings: HeadSettings, epochs_done: int) -> float:
-    """Polynomial decay to zero after the last epoch."""
+    """Polynomial decay to zero after the last epoch, by epoch.
+
+    The paper says polynomial, and its code lowers the rate batch by batch. Both meet at the start of every epoch, and a
+    fit that was killed goes on from the number of its epochs alone.
+    """
     return float(settings.lr * (1 - epochs_done / settings.epochs) ** settings.power)
 
 

@@ -8,16 +8,18 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
 from torch import Tensor
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.bootstrap import bootstrap_ranking, draw_fires, percentile_interval
-from fcer.core.ranking import auroc, rank_counts
+from fcer.core.calibration import nll_loss
+from fcer.core.ranking import auroc, auroc_within, class_counts, rank_counts
 from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.surface import surface_losses
 from fcer.errors import ConfigError, DataError
-from fcer.models.student import UncertaintyHead
+from fcer.models.student import WINDOWS, UncertaintyHead
 from fcer.models.thresholds import threshold_logit
 from fcer.training.feature_shards import CachedSplit
 
@@ -34,10 +36,22 @@ class RankedPixels(NamedTuple):
     uncertainty_P: FloatArray
     sample_P: IntArray
     """Which sample of the validation years each is of."""
+    predicted_P: BoolArray
+    """Where its backbone predicts fire."""
+    logit_P: FloatArray
+    """Of fire, as its backbone has it."""
 
     def auroc(self) -> float:
         """How well the uncertainty ranks the errors above what is right; NaN with one of both only."""
         return float(auroc(rank_counts(self.error_P, self.uncertainty_P)))
+
+    def auroc_within(self) -> float:
+        """The same among pixels that were predicted alike; NaN where no such pair is there."""
+        return float(auroc_within(class_counts(self.error_P, self.uncertainty_P, self.predicted_P)))
+
+    def nll(self) -> float:
+        """Mean negative log-likelihood of what burnt under the backbone's probability."""
+        return nll_loss(self.error_P ^ self.predicted_P, expit(self.logit_P.astype(np.float64)))
 
 
 class FireInterval(NamedTuple):
@@ -58,6 +72,14 @@ class ValidationRegion(NamedTuple):
     """Where the backbone is wrong."""
     sample_P: NDArray[np.int64]
     """Which sample of the split each pixel is of."""
+    predicted_P: NDArray[np.bool_]
+    """Where the backbone predicts fire."""
+
+    @property
+    def logit_P(self) -> NDArray[np.float32]:
+        """Of fire, as the backbone has it."""
+        logit_P: NDArray[np.float32] = self.rows_RP[-1 - len(WINDOWS)].numpy()
+        return logit_P
 
     def auroc(self, head: UncertaintyHead) -> float:
         """How well the head's uncertainty ranks the backbone's errors above what it has right."""
@@ -65,7 +87,11 @@ class ValidationRegion(NamedTuple):
 
     def ranked(self, head: UncertaintyHead) -> RankedPixels:
         """The region as the head ranks it."""
-        return RankedPixels(self.error_P, self.uncertainty(head), self.sample_P)
+        return self.ranked_by(self.uncertainty(head))
+
+    def ranked_by(self, uncertainty_P: FloatArray) -> RankedPixels:
+        """The region as any uncertainty ranks it."""
+        return RankedPixels(self.error_P, uncertainty_P, self.sample_P, self.predicted_P, self.logit_P)
 
     @torch.no_grad()
     def uncertainty(self, head: UncertaintyHead) -> NDArray[np.float32]:
@@ -80,7 +106,7 @@ def gather_region(split: CachedSplit, anchor_px: float, threshold: float = FIRE_
     Fire is predicted where the probability is above the threshold.
     """
     above = threshold_logit(threshold)
-    inputs, errors, samples = [], [], []
+    inputs, burnt, samples = [], [], []
     start = 0
     for block in split.blocks():
         y_BP = block.y_BP.numpy().astype(bool)
@@ -93,17 +119,19 @@ def gather_region(split: CachedSplit, anchor_px: float, threshold: float = FIRE_
             pixels = torch.from_numpy(np.flatnonzero(near[k]))
             numbers = (block.features_BFP[k].float(), block.logits_BP[k][None], context_BWP[k])
             inputs.append(torch.cat([rows[:, pixels] for rows in numbers]))
-        errors.append(((block.logits_BP > above).numpy() != y_BP)[near])
+        burnt.append(y_BP[near])
         samples.append(start + np.nonzero(near)[0])
         start += len(y_BP)
-    error_P = np.concatenate(errors)
+    rows_RP = torch.cat(inputs, dim=1) if inputs else torch.empty(1 + len(WINDOWS), 0)
+    predicted_P = (rows_RP[-1 - len(WINDOWS)] > above).numpy()
+    error_P = predicted_P != np.concatenate(burnt)
     if error_P.all() or not error_P.any():
         found = "no error" if error_P.size and not error_P.any() else "errors only" if error_P.size else "no pixel"
         raise DataError(
             f"validation years: the backbone makes {found} within {anchor_px:g} px of fire, so that the AUROC that "
             "chooses the epoch is undefined; add fires of these years, or choose another --anchor or --crop"
         )
-    return ValidationRegion(torch.cat(inputs, dim=1), error_P, np.concatenate(samples))
+    return ValidationRegion(rows_RP, error_P, np.concatenate(samples), predicted_P)
 
 
 def auroc_interval(ranked: RankedPixels, fire_N: IntArray, seed: int) -> FireInterval:

@@ -5,7 +5,6 @@ from typing import ClassVar
 import numpy as np
 from scipy import ndimage
 
-from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.surface import boundary
 from fcer.uncertainty.predictors import FloatMaps, SeenBatch
 from fcer.uncertainty.registry import Method, method
@@ -35,7 +34,7 @@ class BoundaryDistance(_Control):
 
     def unc(self, seen: SeenBatch) -> FloatMaps:
         """Falls with the distance to the predicted fire's edge; zero everywhere where no fire is predicted."""
-        edges = boundary(seen.prob_BHW > FIRE_THRESHOLD)
+        edges = boundary(seen.prob_BHW > seen.predictors.threshold)
         out = np.zeros(edges.shape, np.float32)
         for edge, nearness in zip(edges, out, strict=True):
             if edge.any():

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
 from fcer.models.backbones import Backbone
@@ -40,6 +41,8 @@ class Predictors:
     seed: int = 0
     device: str = "auto"
     """Where members predict."""
+    threshold: float = FIRE_THRESHOLD
+    """Probability above which fire is predicted."""
 
     @property
     def trained_along(self) -> LoadedStudent | None:

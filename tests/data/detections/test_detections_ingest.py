@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from detection_cases import FIRST, burning, frame_of, mill, written
 from fcer.cli import main
 from fcer.data.catalog import open_catalog
-from fcer.data.channels import ACTIVE_FIRE
+from fcer.data.channels import ACTIVE_FIRE, feature_indices
 from fcer.data.detections import DetectionSettings, Ingested, ingest, to_text
 from fcer.data.detections.export import write_detections
 from fcer.data.fire import Fire
 from fcer.data.hdf5 import open_hdf5
+from fcer.data.inspection import inspect
+from fcer.data.inspection import to_text as inspection_text
 from fcer.data.samples import Samples
 from fcer.data.survey import survey_fire
 from fcer.errors import ConfigError
@@ -203,6 +205,21 @@ def test_synthetic_fires_come_back_from_their_detections(small_fires: Path, tmp_
         assert len(kept) >= len(before) - 2, "but for days that were hardly seen"
         back += 1
     assert back >= 2
+
+
+def test_fires_that_never_burnt_say_so_in_their_names(tmp_path: Path):
+    made = ingest([written(tmp_path, burning(), "synthetic-1.csv")], tmp_path / "made", DetectionSettings())
+    real = ingest([written(tmp_path, burning(), "snpp.csv")], tmp_path / "real", DetectionSettings())
+    assert open_hdf5(made.fires[0].path).name.startswith("fire_synthetic_2020")
+    assert made.fires[0].path.name.replace("synthetic_", "") == real.fires[0].path.name
+
+
+def test_channels_that_no_detection_gives_are_told_in_one_line(tmp_path: Path):
+    out = tmp_path / "real"
+    ingest([written(tmp_path, burning(), "snpp.csv")], out, DetectionSettings())
+    found = inspect(out, features=feature_indices("fire"), crop=32, cache=tmp_path, workers=1)
+    (line,) = [line for line in inspection_text(found).splitlines() if "missing values" in line]
+    assert line == "missing values: all 22 channels but active fire; choose --features fire, or ingest with --layer"
 
 
 def test_a_folder_holds_the_fires_of_one_source(tmp_path: Path):

@@ -6,7 +6,7 @@ that its dates have a gap, which every reader of fires knows: no sample reads or
 
 from fcer.data.detections.account import to_text, write_account
 from fcer.data.detections.filters import DetectionSettings
-from fcer.data.detections.ingest import Ingested, ingest, sources_of
+from fcer.data.detections.ingest import Ingested, are_synthetic, ingest, sources_of
 from fcer.data.detections.read import read_detections
 from fcer.data.detections.write import IngestedFire
 
@@ -14,6 +14,7 @@ __all__ = [
     "DetectionSettings",
     "Ingested",
     "IngestedFire",
+    "are_synthetic",
     "ingest",
     "read_detections",
     "sources_of",

@@ -24,7 +24,7 @@ from fcer.data.detections.write import IngestedFire, write_fire
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.files import atomic_path
 
-__all__ = ["MANIFEST", "Ingested", "ingest", "sources_of"]
+__all__ = ["MANIFEST", "Ingested", "are_synthetic", "ingest", "sources_of"]
 
 MANIFEST = "detections.json"
 """What the fires of a folder were made of; written first, so that a folder never holds those of two sources."""
@@ -70,10 +70,10 @@ def ingest(files: Sequence[Path], out: Path, settings: DetectionSettings, layers
     events = _events(found, settings, dropped)
     pair = _two_satellites(found.kept)
     fires: dict[Path, IngestedFire] = {}
-    problems, lost = [], 0
+    problems, lost, never = [], 0, are_synthetic(files)
     for members in events:
         try:
-            fire = write_fire(out, found, members, settings, rasters, pair=pair, source=sources["key"])
+            fire = write_fire(out, found, members, settings, rasters, pair=pair, source=sources["key"], synthetic=never)
         except DataError as error:
             problems.append(str(error))
             lost += len(members)
@@ -91,6 +91,11 @@ def ingest(files: Sequence[Path], out: Path, settings: DetectionSettings, layers
         last_full_day=found.last_full_day,
         agreement=pooled([fire.agreement for fire in fires.values() if fire.agreement]),
     )
+
+
+def are_synthetic(files: Sequence[Path]) -> bool:
+    """Whether fires of these detections never burnt, all or some: a file of such detections says so by its name."""
+    return any("synthetic" in path.name.lower() for path in files)
 
 
 def sources_of(files: Sequence[Path], settings: DetectionSettings, layers: Sequence[str] = ()) -> dict[str, Any]:

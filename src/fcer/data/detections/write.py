@@ -50,6 +50,7 @@ def write_fire(
     *,
     pair: tuple[int, int] | None,
     source: str,
+    synthetic: bool = False,
 ) -> IngestedFire:
     """Write the event of these detections, and all else that burnt in its image on its days.
 
@@ -69,7 +70,7 @@ def write_fire(
         )
         agreement = agreement_of(pair, one, other)
     lnglat = grid.lnglat()
-    path = _path(out, dates[0].year, date_of(event_days.min()), lnglat)
+    path = _path(out, dates[0].year, date_of(event_days.min()), lnglat, synthetic=synthetic)
     write_hdf5(
         path,
         _images(hours, layers, grid, dates),
@@ -134,8 +135,11 @@ def _images(
         yield image
 
 
-def _path(out: Path, year: int, first: date, lnglat: tuple[float, float]) -> Path:
-    """Named by when and where it was first seen: the same fire has the same name in the next download."""
+def _path(out: Path, year: int, first: date, lnglat: tuple[float, float], *, synthetic: bool) -> Path:
+    """Named by when and where it was first seen: the same fire has the same name in the next download.
+
+    One that never burnt says so there, and so in every file that is made of it.
+    """
     lng, lat = lnglat
     place = f"{abs(lat) * 100:04.0f}{'NS'[lat < 0]}_{abs(lng) * 100:05.0f}{'EW'[lng < 0]}"
-    return out / str(year) / f"fire_{first:%Y%m%d}_{place}.hdf5"
+    return out / str(year) / f"fire_{'synthetic_' if synthetic else ''}{first:%Y%m%d}_{place}.hdf5"

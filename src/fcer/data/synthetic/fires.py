@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fcer.config.bounded import parse_json
 from fcer.data.channels import CHANNELS
-from fcer.data.fire import Place
+from fcer.data.fire import SYNTHETIC, Place
 from fcer.data.geotiff import write_geotiff
 from fcer.data.hdf5 import open_hdf5, write_hdf5
 from fcer.data.synthetic.landscape import PIXEL_M, Land, Weather, coarse_field, make_land, make_weather, smooth_noise
@@ -42,7 +42,7 @@ class Recipe:
     image_size: tuple[int, int]
     fire_days: tuple[int, int]
     seed: int
-    version: int = 2
+    version: int = 3
     """Of the process itself: raised when the same recipe would give other fires."""
 
     def key(self) -> str:
@@ -111,7 +111,7 @@ def _make_fire(task: _Task) -> bool:
     first = date(task.year, 6, 1) + timedelta(days=int(rng.integers(0, 100)))
     dates = [first + timedelta(days=k) for k in range(days)]
     place, lnglat = _somewhere(rng, height, width)
-    folder = task.out / str(task.year) / f"fire_{task.year}{task.index:04d}"
+    folder = task.out / str(task.year) / f"fire_{SYNTHETIC}_{task.year}{task.index:04d}"
     path = folder.with_suffix(".hdf5")
     tifs = [folder / f"{d}.tif" for d in dates] if task.geotiff else []
     if _complete(path) and all(tif.exists() for tif in tifs):

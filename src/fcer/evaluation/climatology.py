@@ -1,0 +1,36 @@
+"""What a forecast of the region's own base rate everywhere scores: whoever is worse has no skill there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from fcer.core.calibration import base_losses
+
+if TYPE_CHECKING:
+    from fcer.evaluation.results import Results
+
+__all__ = ["CLIMATOLOGY", "climatology", "mean_climatology"]
+
+CLIMATOLOGY = "climatology"
+"""Its name where methods are listed."""
+
+
+def climatology(results: Results) -> pd.DataFrame:
+    """Brier score and negative log-likelihood at the anchor of the share of pixels that burnt there, by year.
+
+    It knows the share of the very years that it is scored on, which no forecast does. Its skill is zero by definition.
+    """
+    at_anchor = results.anchor[results.anchor["base_rate"].notna()].drop_duplicates("year")
+    rate = at_anchor["base_rate"].to_numpy(float)
+    brier, nll = base_losses(rate, np.ones_like(rate))
+    scores = {"base_rate": rate, "brier": brier, "nll": nll, "brier_skill": 0.0, "nll_skill": 0.0}
+    return pd.DataFrame({"year": at_anchor["year"].to_numpy(), "method": CLIMATOLOGY, **scores})
+
+
+def mean_climatology(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of the rows of all years one: the mean and, in `METRIC_std`, the population standard deviation."""
+    scores = rows.drop(columns=["year", "method"])
+    return pd.DataFrame([{"method": CLIMATOLOGY, **scores.mean(), **scores.std(ddof=0).add_suffix("_std")}])
