@@ -32,4 +32,4 @@ def store_calibration(found: FoundStudent, calibration: Calibration, run_id: str
             client.set_model_version_tag(name, version, CALIBRATED_BY, run_id)
         except (MlflowException, OSError) as error:
             raise failed(error) from error
-    return f"stored with version {version} of {name}; `fcer serve` answers with it within a minute, other servers once they are started again"
+    return f"stored with version {version} of {name}; `fcer serve` takes it up, other servers when started again"
