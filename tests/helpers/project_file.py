@@ -44,7 +44,7 @@ def text() -> str:
     """The whole file."""
     lines = [HEAD.rstrip("\n")]
     for name, command in COMMANDS.items():
-        if command.argument is not None:
+        if command.argument is not None or command.stays:
             continue
         flags = " ".join(f"--{key.replace('_', '-')}\0{{{key}}}" for key in declared(name))
         command_line = textwrap.wrap(flags, 110, break_on_hyphens=False)

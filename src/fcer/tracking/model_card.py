@@ -34,7 +34,8 @@ def model_card(loaded: LoadedStudent, metrics: Mapping[str, float], data: Mappin
             f"| Backbone | {backbone.arch}, width {backbone.width:g}, {apart}, {_precision(backbone.val_ap)} |",
             f"| Taught by | {len(head.teachers)} members, by their {head.target} |",
             f"| Skill | {_skill(metrics, head.anchor_px)} |",
-            "| Calibration | the probability is the backbone's as trained, unless `fcer calibrate` was run |",
+            "| Calibration | `probability` is the backbone's as trained; with a calibration beside the weights, "
+            "`calibrated_probability` and zones with a guarantee are answered too |",
             "| Limits | fires unlike those of its years, other sensors and pixel sizes are not covered; the "
             "uncertainty ranks pixels by how likely the prediction is wrong there, it is no probability |",
             "| Licence | that of the code it was made with (MIT), and of the data it was trained on |",
@@ -57,4 +58,10 @@ def _skill(metrics: Mapping[str, float], anchor_px: float) -> str:
     if value is None:
         return "not recorded"
     drawn = f" (95 %: {low:.3f} to {high:.3f} over draws of fires)" if low is not None and high is not None else ""
-    return f"validation AUROC {value:.3f}{drawn} of errors within {anchor_px:g} px of fire"
+    said = f"validation AUROC {value:.3f}{drawn} of errors within {anchor_px:g} px of fire"
+    if "cv_ap" not in metrics:
+        return said
+    return (
+        f"cross-validated, since nothing was held out to test on: AP {metrics['cv_ap']:.3f} as mean of its teachers, "
+        f"each on the years that this one was not trained on; {said}"
+    )
