@@ -75,7 +75,7 @@ def test_other_radii_anchors_and_references(fcer_main, tmp_path: Path):
     assert set(pd.read_csv(tmp_path / "out" / "sweep.csv").radius_px) == {0.5, 2.0, math.inf}
     code, out, _ = fcer_main("evaluate", "--predictions", FILES[0], "--anchor", "auto", "--bootstrap", "0")
     assert code == 0 and "the mean ASD of ensemble" in out
-    assert (tmp_path / "work" / "results" / "tests.json").exists()
+    assert (tmp_path / "work" / "results" / "2018" / "tests.json").exists()
 
 
 @pytest.mark.parametrize(

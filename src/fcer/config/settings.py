@@ -195,7 +195,9 @@ class Config:
         "the predicted class",
         choices=("auroc", "auroc_auprc", "auroc_fidelity", "within"),
     )
-    dashboard: bool = option(False, "say how to open optuna-dashboard on the study, and do nothing else")
+    dashboard: bool = option(
+        False, "serve the study by optuna-dashboard where it is installed, else say how; do nothing else"
+    )
 
     # Prediction with a student, and which student is to be used
     model: str | None = option(
@@ -220,7 +222,7 @@ class Config:
         None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
     )
     run: str | None = option(
-        None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
+        None, "id of the MLflow run whose student is to become champion; none: it asks for the newest one"
     )
 
     # Guarantees, and forecasts held to what burnt
@@ -245,7 +247,9 @@ class Config:
     poll: float = option(5.0, "seconds after which a served student looks whether another is champion", low=0.1)
 
     # Report
-    results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
+    results: tuple[Path, ...] = option(
+        (), "folders that `fcer evaluate` wrote, to be joined; none: the latest below WORK"
+    )
     runs: tuple[str, ...] = option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
     experiment: str | None = option(None, "MLflow experiment whose latest evaluation of each year is taken")
     paper: bool = option(False, "set the paper's own table beside ours: where the experiment is the paper's")

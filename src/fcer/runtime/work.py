@@ -74,7 +74,7 @@ class Work:
 
     @property
     def results(self) -> Path:
-        """The latest evaluation."""
+        """Evaluations, a folder for the years of each."""
         return self.root / "results"
 
     @property
