@@ -38,7 +38,7 @@ class Entry(NamedTuple):
     run: str
     """Which run of the journal: the number that its start had."""
     op: str
-    """start, params, metrics, tags, text, file, dataset, model or end."""
+    """start, params, metrics, tags, origins, note, text, file, dataset, model or end."""
     at: int
     """When it happened, in milliseconds since 1970."""
     data: dict[str, Any]
