@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from fcer.models.backbones import AttendedDays, BackboneSpec, build
 from fcer.models.temporal_attention import merge_days
+from fcer.models.unet import DecoderBlock
 
 __all__ = ["PackedBackbone", "pack_states"]
 
@@ -40,6 +41,7 @@ class PackedBackbone(nn.Module):
             y_BCHW = functional.interpolate(y_BCHW, scale_factor=2.0, mode="nearest")
             if skip_BCHW is not None:
                 y_BCHW = self._beside(y_BCHW, skip_BCHW)
+            assert isinstance(block, DecoderBlock)
             y_BCHW = block.dropout(block.conv2(block.conv1(y_BCHW)))
         return cast(Tensor, self.model.segmentation_head(y_BCHW))
 
