@@ -21,6 +21,7 @@ LAYERS = [
     {"uncertainty"},
     {"training"},
     {"deploy"},
+    {"verification"},
     {"pipeline"},
     {"tracking"},
     {"registry"},

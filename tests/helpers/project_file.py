@@ -44,7 +44,7 @@ def text() -> str:
     """The whole file."""
     lines = [HEAD.rstrip("\n")]
     for name, command in COMMANDS.items():
-        if command.argument is not None:
+        if command.argument is not None or command.stays:
             continue
         lines += [f"  {name}:", f"    command: python src/fcer {name}"]
         lines += [f"    # -P {key}=  {kind(key)}: {meaning(key)}" for key in declared(name)]

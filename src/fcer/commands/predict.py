@@ -28,7 +28,7 @@ from fcer.registry.find_student import CHAMPION_URI, FoundStudent, find_student,
 from fcer.runtime.files import scratch_folder
 from fcer.runtime.work import Work
 
-__all__ = ["run"]
+__all__ = ["map_files", "run"]
 
 
 def run(resolved: Resolved) -> None:
@@ -44,7 +44,7 @@ def run(resolved: Resolved) -> None:
         catalog = _fires(config)
         problems = list(catalog.problems)
         targets = map_targets(catalog, out, problems)
-        files = replace(_map_files(resolved, log), gis=config.gis, assets=assets)
+        files = replace(map_files(resolved, log), gis=config.gis, assets=assets)
         begun = time.perf_counter()
         try:
             rows = predict_fires(files, targets, problems)
@@ -97,7 +97,7 @@ def _fires(config: Config) -> Catalog:
     return replace(found, fires=tuple(fire for fire in found.fires if fire.path.resolve() in active))
 
 
-def _map_files(resolved: Resolved, log: RunLog) -> MapFiles:
+def map_files(resolved: Resolved, log: RunLog) -> MapFiles:
     """The student that was asked for, ready to predict, and what of the configuration decides its files."""
     config = resolved.config
     with scratch_folder(config.work, "student") as download:

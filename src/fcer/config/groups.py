@@ -13,7 +13,7 @@ EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width"
 
 MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", "device")
 
-HEAD = ("views", "freeze", *(key for key in fields() if key.startswith("head_")))
+HEAD = ("teacher", "views", "freeze", *(key for key in fields() if key.startswith("head_")))
 
 DETECTIONS = ("detections", "layer", "confidence", "satellites", "bbox", "dates", "day", "min_detections")
 

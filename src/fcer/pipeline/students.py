@@ -3,11 +3,13 @@
 from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
+from fcer.data.folds import NO_YEAR
 from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import fire_scores_file, head_file
 from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
+from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import Distilled, EpochRecord, HeadSettings, MemberSettings, Teaching, distil
@@ -21,7 +23,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
     It is logged to `log`; with `nested` to a run of its own below, unless one of it is known already.
     """
     config = data.config
-    teaching = teaching_of(data, ensemble)
+    teaching = teaching_of(data, ensemble, train_families(data, ensemble, [config.teacher], say))
     with ExitStack() as stack:
         settings = {**recorded(config, STEPS["distill"]), "year": ensemble.year}
         run = RunOnDemand(stack, log, f"distill {ensemble.year}", settings)
@@ -67,7 +69,14 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
     log.note(_note(ensemble, distilled))
-    log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+    scores = {**info.scores, **_cross_validated(ensemble), "anchor_px": info.anchor_px}
+    log.model(distilled.folder, metrics=scores)
+
+
+def _cross_validated(ensemble: YearEnsemble) -> dict[str, float]:
+    """Of a student that holds no year out: its members' AP, each on the years that this one was not trained on."""
+    aps = [member.val_ap for member in ensemble.members if member.val_ap is not None]
+    return {"cv_ap": sum(aps) / len(aps)} if ensemble.year == NO_YEAR and aps else {}
 
 
 def _note(ensemble: YearEnsemble, distilled: Distilled) -> str:

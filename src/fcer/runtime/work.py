@@ -33,6 +33,11 @@ class Work:
         return self.root / "students"
 
     @property
+    def families(self) -> Path:
+        """Weights of methods that take a training of their own, a file each."""
+        return self.root / "families"
+
+    @property
     def calibrations(self) -> Path:
         """Maps of the fires that calibrated students, a folder each."""
         return self.root / "calibrations"
@@ -56,6 +61,16 @@ class Work:
     def predictions(self) -> Path:
         """Maps that `predict` made."""
         return self.root / "predictions"
+
+    @property
+    def verification(self) -> Path:
+        """The record of forecasts."""
+        return self.root / "verification"
+
+    @property
+    def rehearsals(self) -> Path:
+        """Seasons that were replayed, a folder each."""
+        return self.root / "rehearsals"
 
     @property
     def results(self) -> Path:

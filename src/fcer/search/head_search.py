@@ -18,6 +18,7 @@ from fcer.config.settings import fields
 from fcer.errors import FcerError, FcerWarning
 from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
+from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.students import distil_student, epoch_rows
 from fcer.pipeline.study import Study
@@ -116,7 +117,8 @@ class HeadSearch:
 
     def _prepare(self) -> _Prepared:
         (ensemble,) = self.study.ensembles([int(self.config.year)], compare=False)
-        cached = cache_features(teaching_of(self.study.setup, ensemble), self.study.setup.work.features)
+        families = train_families(self.study.setup, ensemble, [self.config.teacher], print)
+        cached = cache_features(teaching_of(self.study.setup, ensemble, families), self.study.setup.work.features)
         threshold = settle_threshold(self.config.threshold, ensemble.backbone.pos_weight)
         anchor_px = settle_anchor(self.config.anchor, cached, threshold)
         # what cannot be scored is refused here, not in every worker

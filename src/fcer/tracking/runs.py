@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,11 @@ class TrackedRun(RunLog):
         """Log any number of metrics (key, value, step) in as few calls as MLflow allows."""
         self._add("metrics", {"rows": [[key, float(value), int(step)] for key, value, step in rows]})
 
+    def dated(self, values: Mapping[str, float], day: date) -> None:
+        """Log some metrics as of a day: the step is its number since 1970, the time its midnight (UTC)."""
+        step = (day - date(1970, 1, 1)).days
+        self._add("metrics", {"rows": [[key, float(value), step, step * 86_400_000] for key, value in values.items()]})
+
     def tags(self, values: Mapping[str, str]) -> None:
         """Set tags."""
         self._add("tags", {key: masked(value) for key, value in values.items()})
@@ -114,12 +120,22 @@ class TrackedRun(RunLog):
         log_results(self, results, folder, passes=passes, colours=colours)
 
     @contextmanager
-    def child(self, name: str, settings: Mapping[str, Any], *, reopen: bool = False) -> Iterator["TrackedRun"]:
+    def child(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        *,
+        reopen: bool = False,
+        attach: str | None = None,
+        beside: bool = False,
+    ) -> Iterator["TrackedRun"]:
         """A run nested below this one, which ends with the block; it shares this one's journal.
 
-        With `reopen`, one of the name that a kill left there goes on.
+        With `reopen`, one of the name that a kill left there goes on; with `attach`, the earlier run of that id. One
+        that stands `beside` is below none.
         """
-        entry = self._log.add(None, "start", {**_start(name, parent=self.reference), "reopen": reopen})
+        start = _start(name, attach=attach, parent=None if beside else self.reference)
+        entry = self._log.add(None, "start", {**start, "reopen": reopen})
         with _ended(TrackedRun(self._log, entry.run)) as run:
             _describe(run, name, settings)
             yield run

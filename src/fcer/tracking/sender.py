@@ -90,7 +90,9 @@ class Sender:
                 for part in _parts(new, _OTHERS_A_CALL):
                     client.log_batch(run_id, params=part)
             case "metrics":
-                metrics = [Metric(key, value, entry.at, step) for key, value, step in data["rows"]]
+                # A row may say when it was: else now
+                rows = ([*row, entry.at][:4] for row in data["rows"])
+                metrics = [Metric(key, value, at, step) for key, value, step, at in rows]
                 for part in _parts(metrics, _METRICS_A_CALL):
                     client.log_batch(run_id, metrics=part)
             case "tags":
