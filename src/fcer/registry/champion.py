@@ -14,7 +14,8 @@ from fcer.deploy.answers import Answers
 from fcer.errors import FcerError
 from fcer.models.calibration_files import load_calibration
 from fcer.models.student_files import load_student
-from fcer.registry.find_student import CALIBRATION_TAG, find_student
+from fcer.registry.calibrations import CALIBRATED_BY
+from fcer.registry.find_student import find_student
 from fcer.runtime.files import scratch_folder
 from fcer.tracking.server import failed, prepare_client
 
@@ -27,7 +28,7 @@ class _Now(NamedTuple):
     answers: Answers
     identity: dict[str, str]
     meant: tuple[str, str]
-    """The version, and its calibration, that the address meant."""
+    """The version that the address meant, and the run that calibrated it last."""
     since: float
 
 
@@ -91,7 +92,7 @@ class Champion:
             found = mlflow.MlflowClient().get_model_version_by_alias(name, alias)
         except MlflowException as error:
             raise failed(error) from error
-        return str(found.version), str(found.tags.get(CALIBRATION_TAG, ""))
+        return str(found.version), str(found.tags.get(CALIBRATED_BY, ""))
 
     def _load(self) -> _Now:
         with scratch_folder(self._work, "served") as download:
