@@ -118,4 +118,4 @@ def test_a_forecast_imports_no_trainer_and_little_else():
     ours = [name for name in modules_after("import fcer.cli, fcer.commands.predict") if name.startswith("fcer.")]
     others = {"evaluation", "report", "uncertainty", "training", "search", "detections"}
     assert not [name for name in ours if others & set(name.split("."))]
-    assert len(ours) <= 115, "what an agency's engineer reads"
+    assert len(ours) <= 125, "what an agency's engineer reads"

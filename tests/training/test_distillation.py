@@ -247,7 +247,7 @@ def test_a_student_that_was_still_getting_better_is_said(teaching: Teaching, fol
 
 def test_a_head_may_see_what_is_around_a_pixel(teaching: Teaching, folders: dict[str, Path]):
     made = distil(teaching, dataclasses.replace(HEAD, context=True, logit=True), anchor=4.0, **folders)
-    assert made.info.context and load_student(made.folder).student.head.layers[0].in_channels == 8 + 1 + 3
+    assert made.info.context and load_student(made.folder).student.head.layers[0].in_channels == 8 + 1 + 4
     assert score_of_maps(teaching, made) == pytest.approx(made.info.val_auroc, abs=2e-3)
 
 

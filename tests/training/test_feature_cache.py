@@ -19,7 +19,7 @@ from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.errors import DataError, FcerError, FcerWarning
 from fcer.models import load_checkpoint
 from fcer.models.members import Member
-from fcer.models.student import HeadSpec, window_means
+from fcer.models.student import HeadSpec, fire_around, probability_around
 from fcer.training import feature_cache
 from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key, cached_bytes, open_cache
 from fcer.training.feature_shards import CachedSplit
@@ -29,14 +29,14 @@ from training_cases import tiny_data
 
 def whole(split: CachedSplit) -> dict[str, torch.Tensor]:
     return {name: torch.cat(parts) for name, parts in zip(
-        ("features", "logits", "passes", "y"), zip(*split.blocks(), strict=True), strict=True
+        ("features", "logits", "passes", "y", "today"), zip(*split.blocks(), strict=True), strict=True
     )}  # fmt: skip
 
 
 @torch.no_grad()
 def plainly(teaching: Teaching, split: str, view: int = 0) -> dict[str, torch.Tensor]:
     """The same from the checkpoints as they lie on disk, sample by sample, one member after the other."""
-    expected: dict[str, list[torch.Tensor]] = {"features": [], "logits": [], "passes": [], "y": []}
+    expected: dict[str, list[torch.Tensor]] = {"features": [], "logits": [], "passes": [], "y": [], "today": []}
     backbones = [load_checkpoint(member.path)[0] for member in teaching.teachers]
     own = list(teaching.teachers).index(teaching.backbone)
     for index in range(len(getattr(teaching, split)())):
@@ -53,6 +53,7 @@ def plainly(teaching: Teaching, split: str, view: int = 0) -> dict[str, torch.Te
         expected["logits"].append(passes[own].flatten())
         expected["passes"].append(torch.stack(passes).sigmoid().flatten(1))
         expected["y"].append(torch.from_numpy(y).flatten())
+        expected["today"].append(torch.from_numpy(x)[-1, -1].flatten().to(torch.uint8))
     return {name: torch.stack(parts) for name, parts in expected.items()}
 
 
@@ -64,6 +65,7 @@ def test_content_is_what_the_members_say(split: str, teaching: Teaching, cached:
     torch.testing.assert_close(found["logits"], expected["logits"], rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(found["passes"].float(), expected["passes"], rtol=0, atol=5e-4)
     assert torch.equal(found["y"], expected["y"])
+    assert torch.equal(found["today"], expected["today"])
 
 
 def test_views_follow_one_another(tiny: Dataset, members: list[Member], tmp_path: Path):
@@ -213,18 +215,22 @@ def test_targets(cached: FeatureCache):
 
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize(("logit", "context"), [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize(("fire", "decoder"), [(False, True), (True, False)])
 def test_batches_hold_what_a_head_reads_in_single_precision(
-    cached: FeatureCache, wide: bool, logit: bool, context: bool
+    cached: FeatureCache, wide: bool, logit: bool, context: bool, fire: bool, decoder: bool
 ):
     content = whole(cached.training)
     split = cached.training.widened() if wide else cached.training
-    spec = HeadSpec(split.features, (), logit, context)
+    spec = HeadSpec(split.features, (), logit, context, fire, decoder)
     got = split.gather([len(split) - 1, 0], spec, torch.empty(3, len(spec.rows), split.pixels))
     assert len(got) == 2
     for rows, index in zip(got, (len(split) - 1, 0), strict=True):
         logits = content["logits"][index].view(1, split.side, split.side)
-        parts = [content["features"][index].float(), *([logits.flatten()[None]] if logit else [])]
-        parts += [window_means(logits)[0].flatten(1).half().float()] if context else []
+        today = content["today"][index].view(1, split.side, split.side)
+        parts = [content["features"][index].float()] if decoder else []
+        parts += [logits.flatten()[None]] if logit else []
+        parts += [probability_around(logits)[0].flatten(1).half().float()] if context else []
+        parts += [fire_around(today)[0].flatten(1).half().float()] if fire else []
         assert torch.equal(rows, torch.cat(parts))
 
 
@@ -235,6 +241,7 @@ def test_shards_are_mapped_and_not_read(tmp_path: Path):
         "logits": torch.ones(64, 128, 128),
         "passes": torch.ones(64, 3, 128, 128).half(),
         "y": torch.ones(64, 128, 128, dtype=torch.uint8),
+        "today": torch.ones(64, 128, 128, dtype=torch.uint8),
     }
     save_file(arrays, path)
     del arrays

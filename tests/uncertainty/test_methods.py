@@ -28,6 +28,8 @@ from fcer.uncertainty.feature_fits import load_fits, save_fits
 from fcer.uncertainty.laplace import logit_variance
 from fcer.uncertainty.mc_dropout import dropout_left_on
 
+TRAINED = ("swag", "packed", "diffusion")
+"""With weights of their own: tests/training/test_families.py."""
 FEATURES = (7, 38, 39)  # with an angle, which turns along
 CROP = 32
 
@@ -72,7 +74,8 @@ def make_student(folder: Path, member: int, arch: str, *, frozen: bool) -> Loade
 
 def available(predictors: Predictors) -> list[str]:
     """A student that was trained along brings no fits of its features."""
-    return [name for name in METHODS if predictors.trained_along is None or name not in ("laplace", "density")]
+    left_out = TRAINED if predictors.trained_along is None else (*TRAINED, "laplace", "density")
+    return [name for name in METHODS if name not in left_out]
 
 
 @pytest.fixture(scope="module")
@@ -281,7 +284,7 @@ def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], 
     student = make_student(tmp_path / "student", 1, "utae_t5", frozen=True)
     hooks.append(student.student.backbone.decoder.register_forward_hook(lambda *_: passed.update({"student": 1})))
     predictors = Predictors(members, members[1], student)
-    cheap = [name for name in METHODS if name not in ("mc_dropout", "tta")]
+    cheap = [name for name in METHODS if name not in ("mc_dropout", "tta", *TRAINED)]
     write_method_maps(tmp_path / "predictions_2018.npz", predictors, samples, 2018, cheap)
     assert passed == dict.fromkeys(range(3), len(samples))
     for hook in hooks:
@@ -296,6 +299,9 @@ def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], 
         "tta": 8,
         "laplace": 1,
         "density": 1,
+        "swag": 10,
+        "packed": 1,
+        "diffusion": 1,
         "random": 1,
         "boundary_distance": 1,
         "probability": 1,
@@ -318,8 +324,8 @@ def test_what_cannot_be_compared_is_said_before_anything_is_predicted(samples: S
         save_checkpoint(fold_file(tmp_path, fold.number), backbone, info_of(k, "unet_t1"))
     members = load_members(tmp_path, "unet_t1", fair_folds(2021), FEATURES)
     path = tmp_path / "predictions_2018.npz"
-    with pytest.raises(ConfigError, match="methods: unet_t1 has no dropout, so that mc_dropout cannot be"):
-        write_method_maps(path, Predictors(members, members[0]), samples, 2018, ["mc_dropout"])
+    with pytest.raises(ConfigError, match="methods: swag needs a training of its own"):
+        write_method_maps(path, Predictors(members, members[0]), samples, 2018, ["swag"])
     with pytest.raises(ConfigError, match="an ensemble needs two members or more, but there is 1"):
         write_method_maps(path, Predictors(members[:1], members[0]), samples, 2018, ["ensemble"])
     assert not path.exists()

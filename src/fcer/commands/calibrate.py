@@ -23,7 +23,10 @@ def run(resolved: Resolved) -> None:
     if config.online:
         _adapt(resolved)
         return
-    with command_run("calibrate", resolved) as log, scratch_folder(config.work, "student") as download:
+    with (
+        command_run("calibrate", resolved, of=config.model or CHAMPION_URI) as log,
+        scratch_folder(config.work, "student") as download,
+    ):
         found = find_student(config.model or CHAMPION_URI, download)
         calibration_file(found.folder).unlink(missing_ok=True)
         calibration = calibrate_student(StudyData(config), found.folder, config.miss, print)
@@ -31,9 +34,10 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"model: {found.identity['uri']} could not be calibrated; see the line above")
         log.file(calibration_file(found.folder), "calibration")
         log.tags({"fcer.student": calibration.student})
-        print(store_calibration(found, calibration, log.id, config.work))
-        for rule in calibration.rules_of("threshold"):
-            print(guarantee(rule, calibration.chose_epoch))
+        said = [store_calibration(found, calibration, log.id, config.work)]
+        said += [guarantee(rule, calibration.chose_epoch) for rule in calibration.rules_of("threshold")]
+        print("\n".join(said))
+        log.note("\n".join(f"- {sentence}" for sentence in said))
     print("next: fcer predict with the same --model")
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 __all__ = [
     "METHODS",
+    "ON_REQUEST",
     "address",
     "anchor",
     "cluster",
@@ -18,6 +19,7 @@ __all__ = [
     "ordered",
     "radii",
     "shares",
+    "teacher",
     "threshold",
     "writable",
     "year",
@@ -34,12 +36,18 @@ METHODS = (
     "tta",
     "laplace",
     "density",
+    "swag",
+    "packed",
+    "diffusion",
     "random",
     "boundary_distance",
     "probability",
     "persistence",
 )
 """Methods of this package that `evaluate` knows; other packages may bring more."""
+
+ON_REQUEST = ("mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion", "persistence")
+"""Those that are compared only where they are named."""
 
 _LONGEST_NAME = 255
 _FEATURE_SETS = ("vegetation", "multi", "all", "fire")
@@ -122,6 +130,13 @@ def methods(value: Sequence[str]) -> str | None:
     known = (*METHODS, *sorted(entry.name for entry in entry_points(group="fcer.methods")))
     unknown = [name for name in value if name not in known]
     return f"there is no method {unknown[0]}; choose among {', '.join(known)}" if unknown else None
+
+
+def teacher(value: str) -> str | None:
+    """A method that does not need the student."""
+    if value in ("student", "persistence", "laplace", "density"):
+        return f"{value} has nothing to teach before there is a student; choose another method"
+    return methods([value])
 
 
 def year(value: int | str) -> str | None:

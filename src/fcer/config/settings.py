@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fcer.config import checks
-from fcer.config.checks import METHODS
+from fcer.config.checks import METHODS, ON_REQUEST
 from fcer.config.conversion import hints, parts
 from fcer.config.option import Option, option
 
@@ -70,9 +70,17 @@ class Config:
     member_batch_size: int = option(16, "samples in a batch", low=1)
     member_schedule: str = option("cosine", "how the learning rate falls", choices=("cosine", "plateau"))
     pos_weight: float = option(5.0, "weight of fire pixels in the loss", low=1e-9)
+    member_dropout: float = option(
+        0.0, "share of the decoder's maps that training leaves out, as mc_dropout then does too", low=0, high=0.9
+    )
     clip_norm: float = option(1.0, "largest norm of the gradient", low=1e-9)
 
     # Distillation into a student; the defaults are the paper's
+    teacher: str = option(
+        "ensemble",
+        "who teaches the student: the members by what head_target measures of them, or another method's uncertainty",
+        check=checks.teacher,
+    )
     views: int = option(1, "random views of each training sample that are cached", low=1)
     freeze: bool = option(
         True, "leave the backbone as it is; false: train it together with the head, by the member_* settings"
@@ -80,7 +88,22 @@ class Config:
     head_hidden: tuple[int, ...] = option((), "channels of hidden 1x1 layers of the head; none: one layer", low=1)
     head_logit: bool = option(False, "let the head see the backbone's logit too")
     head_context: bool = option(
-        False, "let the head see the backbone's mean probability in squares of 3, 7 and 15 px around each pixel"
+        False,
+        "let the head see how unsure the backbone is, and its mean probability in squares of 3, 7 and 15 px around",
+    )
+    head_fire: bool = option(
+        False,
+        "let the head see today's fire: at each pixel, in squares of 3, 7 and 15 px around it, and how near it is",
+    )
+    head_decoder: bool = option(
+        True,
+        "let the head see the decoder's features; without them and with head_target error it learns from every "
+        "member, each on its own validation years",
+    )
+    head_far: float = option(
+        1.0,
+        "with head_target error: pixels of the whole image that it learns from, for each one near fire",
+        low=0,
     )
     head_loss: str = option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
     head_target: str = option(
@@ -139,8 +162,9 @@ class Config:
         check=checks.radii,
     )
     methods: tuple[str, ...] = option(
-        tuple(name for name in METHODS if name not in ("mc_dropout", "tta", "laplace", "density", "persistence")),
-        "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own",
+        tuple(name for name in METHODS if name not in ON_REQUEST),
+        "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own, swag, packed and "
+        "diffusion a training of their own",
         check=checks.methods,
     )
     threshold: float | str = option(
@@ -151,7 +175,7 @@ class Config:
         high=1,
         check=checks.threshold,
     )
-    passes: int = option(10, "passes of mc_dropout", low=2)
+    passes: int = option(10, "passes of mc_dropout, networks of swag, samples of diffusion", low=2)
     bootstrap: int = option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
 
     # Search over the head
@@ -171,7 +195,9 @@ class Config:
         "the predicted class",
         choices=("auroc", "auroc_auprc", "auroc_fidelity", "within"),
     )
-    dashboard: bool = option(False, "say how to open optuna-dashboard on the study, and do nothing else")
+    dashboard: bool = option(
+        False, "serve the study by optuna-dashboard where it is installed, else say how; do nothing else"
+    )
 
     # Prediction with a student, and which student is to be used
     model: str | None = option(
@@ -196,7 +222,7 @@ class Config:
         None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
     )
     run: str | None = option(
-        None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
+        None, "id of the MLflow run whose student is to become champion; none: it asks for the newest one"
     )
 
     # Guarantees, and forecasts held to what burnt
@@ -221,7 +247,9 @@ class Config:
     poll: float = option(5.0, "seconds after which a served student looks whether another is champion", low=0.1)
 
     # Report
-    results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
+    results: tuple[Path, ...] = option(
+        (), "folders that `fcer evaluate` wrote, to be joined; none: the latest below WORK"
+    )
     runs: tuple[str, ...] = option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
     experiment: str | None = option(None, "MLflow experiment whose latest evaluation of each year is taken")
     paper: bool = option(False, "set the paper's own table beside ours: where the experiment is the paper's")

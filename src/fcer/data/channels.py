@@ -14,6 +14,7 @@ __all__ = [
     "LAND_COVER",
     "LAND_COVER_CLASSES",
     "feature_indices",
+    "fire_channel",
     "raw_channel",
     "reads_land_cover",
 ]
@@ -84,6 +85,11 @@ def feature_indices(features: str | Sequence[int]) -> tuple[int, ...]:
         found = f"{wrong[0]} is none" if wrong else "one is named twice" if indices else "the list is empty"
         raise ConfigError(f"features: {found}; give each index from 0 to {FIRE_MASK} at most once")
     return indices
+
+
+def fire_channel(features: Sequence[int]) -> int | None:
+    """The place of the binary fire mask among the channels that a model sees, where it is."""
+    return list(features).index(FIRE_MASK) if FIRE_MASK in features else None
 
 
 def reads_land_cover(features: Sequence[int]) -> bool:

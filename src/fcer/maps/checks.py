@@ -52,19 +52,19 @@ def check_names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
         raise PredictionsError(f"{source}: no array y; add y (images, rows, columns) with 1 where fire burnt")
     found: dict[str, set[str]] = {}
     for name in arrays:
-        match = re.fullmatch(r"(.+)_(prob|unc)", name)
+        match = re.fullmatch(r"(.+)_(prob|unc|samples)", name)
         if match:
             found.setdefault(match[1], set()).add(match[2])
         elif name not in ("y", "size", *LABELS):
             raise PredictionsError(
                 f"{source}: no method claims the array {name}; "
-                "name arrays y, METHOD_prob, METHOD_unc, fire_id, date, size or year"
+                "name arrays y, METHOD_prob, METHOD_unc, METHOD_samples, fire_id, date, size or year"
             )
     if not found:
         raise PredictionsError(f"{source}: no method; add METHOD_prob and METHOD_unc")
     for method, kinds in found.items():
-        for there, missing in (("prob", "unc"), ("unc", "prob")):
-            if missing not in kinds:
+        for there, missing in (("prob", "unc"), ("unc", "prob"), ("samples", "prob")):
+            if there in kinds and missing not in kinds:
                 raise PredictionsError(
                     f"{source}: {method}_{there} has no {method}_{missing} beside it; add {method}_{missing}"
                 )
@@ -75,6 +75,13 @@ def check_names(arrays: Mapping[str, Any], source: str) -> tuple[str, ...]:
         if tuple(arrays[name].shape) != shape:
             raise PredictionsError(
                 f"{source}: {name} has shape {tuple(arrays[name].shape)}, y has {shape}; make them the same"
+            )
+    for name in (f"{method}_samples" for method, kinds in found.items() if "samples" in kinds):
+        drawn = tuple(arrays[name].shape)
+        if len(drawn) != 4 or drawn[1] < 2 or (drawn[0], *drawn[2:]) != shape:
+            raise PredictionsError(
+                f"{source}: {name} has shape {drawn}, y has {shape}; give it (images, samples, rows, columns) with two "
+                "samples of each image or more"
             )
     return tuple(found)
 
@@ -141,7 +148,7 @@ def check_values(arrays: Mapping[str, Any], blocks: Sequence[slice], source: str
 
 def check_block(block: NDArray[Any], name: str, source: str) -> bool:
     """Every value of some images of one array; whether there is fire in them, which only `y` can say."""
-    kinds = "biuf" if name == "y" else "f"
+    kinds = "biuf" if name == "y" or name.endswith("_samples") else "f"
     if block.dtype.kind not in kinds:
         raise PredictionsError(f"{source}: {name} holds {block.dtype}; write it as numbers, maps as floats")
     if name == "y":

@@ -3,6 +3,7 @@
     y                (N, H, W)  1 where fire burnt, else 0
     METHOD_prob      (N, H, W)  fire probability from 0 to 1
     METHOD_unc       (N, H, W)  uncertainty from 0 to 1
+    METHOD_samples   (N, k, H, W)  optional: draws of tomorrow's fire, 1 where it burns
     fire_id, date    (N,)       optional: which fire and which day an image shows
     size             (N, 2)     optional: rows and columns of each image, where they differ
     year                        optional: else read off the file's name
@@ -166,6 +167,15 @@ class PredictedMaps:
     def unc(self, method: str, images: slice) -> NDArray[np.floating[Any]]:
         """A method's uncertainty."""
         return _native(self.arrays[f"{method}_unc"][images])
+
+    @property
+    def sampled(self) -> tuple[str, ...]:
+        """Methods that come with samples."""
+        return tuple(method for method in self.methods if f"{method}_samples" in self.arrays)
+
+    def samples(self, method: str, images: slice) -> NDArray[Any]:
+        """A method's draws (n, k, H, W)."""
+        return _native(self.arrays[f"{method}_samples"][images])
 
     def close(self) -> None:
         """Close the file behind the maps, if there is one."""

@@ -13,7 +13,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
 from fcer.models.backbones import STRIDE, Backbone
 
-__all__ = ["Prediction", "fast", "padded", "predict", "predict_logits"]
+__all__ = ["Prediction", "fast", "pad_to_stride", "padded", "predict", "predict_logits"]
 
 
 class Prediction(NamedTuple):
@@ -70,9 +70,12 @@ def padded(backbone: Backbone, x_BTCHW: Tensor) -> Tensor:
     """
     if backbone.training:
         raise ValueError("predicting needs a backbone in eval mode: call .eval() on it, or use fast(backbone)")
+    return pad_to_stride(x_BTCHW.to(next(backbone.parameters())), backbone.margin)
+
+
+def pad_to_stride(x_BTCHW: Tensor, m: int = 0) -> Tensor:
+    """Images grown by a margin, and then to a multiple of 32, by their edge's pixels."""
     H, W = x_BTCHW.shape[-2:]
-    x_BTCHW = x_BTCHW.to(next(backbone.parameters()))
-    m = backbone.margin
     right, bottom = (m + -(side + 2 * m) % STRIDE for side in (W, H))
     if not (m or right or bottom):
         return x_BTCHW

@@ -14,11 +14,30 @@ from torch.nn import functional
 from fcer.models.backbones import Backbone
 from fcer.models.inference import predict
 
-__all__ = ["WINDOWS", "HeadSpec", "Student", "StudentMaps", "UncertaintyHead", "window_means"]
+__all__ = [
+    "CONTEXT_ROWS",
+    "FIRE_ROWS",
+    "WINDOWS",
+    "HeadSpec",
+    "Student",
+    "StudentMaps",
+    "UncertaintyHead",
+    "fire_around",
+    "probability_around",
+]
 
 
 WINDOWS = (3, 7, 15)
 """Sides in px of the squares that a head may look at around a pixel."""
+
+_REACHES = (3, 5, 7, 11, 15, 23, 31)
+"""Sides of the squares that tell how near today's fire is."""
+
+CONTEXT_ROWS = len(WINDOWS) + 1
+"""What a head may see of the backbone's probability around a pixel."""
+
+FIRE_ROWS = 2 + len(WINDOWS)
+"""What a head may see of today's fire: the pixel, squares around it, and how near it is."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +51,19 @@ class HeadSpec:
     logit: bool = False
     """Whether the backbone's own logit is one more input."""
     context: bool = False
-    """Whether the backbone's mean probability in each of `WINDOWS` around the pixel is."""
+    """Whether the backbone's mean probability in each of `WINDOWS` around the pixel is, and how unsure it is there."""
+    fire: bool = False
+    """Whether today's fire, there and around it, is."""
+    decoder: bool = True
+    """Whether the decoder's features are: another backbone's mean something else."""
 
     @property
     def rows(self) -> list[int]:
-        """Which of a pixel's numbers are inputs, where features come first, then the logit, then the windows."""
-        places = range(self.features + 1 + len(WINDOWS))
-        return [
-            *places[: self.features],
-            *(places[self.features : self.features + 1] if self.logit else ()),
-            *(places[self.features + 1 :] if self.context else ()),
-        ]
+        """Which of a pixel's numbers are inputs: features come first, then the logit, windows, and today's fire."""
+        first = [0, self.features, self.features + 1, self.features + 1 + CONTEXT_ROWS]
+        read = (self.decoder, self.logit, self.context, self.fire)
+        ranges = map(range, first, [*first[1:], first[-1] + FIRE_ROWS])
+        return [place for places, inside in zip(ranges, read, strict=True) if inside for place in places]
 
 
 class UncertaintyHead(nn.Module):
@@ -56,14 +77,20 @@ class UncertaintyHead(nn.Module):
             layers += [nn.Conv2d(inputs, outputs, 1), nn.ReLU()]
         self.layers = nn.Sequential(*layers[:-1])
 
-    def forward(self, features_BFHW: Tensor, logits_BHW: Tensor) -> Tensor:
-        """Logits of uncertainty (B, H, W) from the decoder's features and the backbone's own logits."""
-        inputs = [features_BFHW]
-        if self.spec.logit:
+    def forward(self, features_BFHW: Tensor, logits_BHW: Tensor, today_BHW: Tensor | None = None) -> Tensor:
+        """Logits of uncertainty (B, H, W) from the decoder's features, the backbone's logits and today's fire."""
+        spec, inputs = self.spec, []
+        if spec.decoder:
+            inputs.append(features_BFHW)
+        if spec.logit:
             inputs.append(logits_BHW[:, None])
-        if self.spec.context:
-            inputs.append(window_means(logits_BHW))
-        return cast(Tensor, self.layers(torch.cat(inputs, dim=1) if len(inputs) > 1 else features_BFHW))[:, 0]
+        if spec.context:
+            inputs.append(probability_around(logits_BHW))
+        if spec.fire:
+            if today_BHW is None:
+                raise ValueError("this head reads today's fire")
+            inputs.append(fire_around(today_BHW))
+        return cast(Tensor, self.layers(torch.cat(inputs, dim=1) if len(inputs) > 1 else inputs[0]))[:, 0]
 
     def of_pixels(self, rows_BRP: Tensor) -> Tensor:
         """Logits of uncertainty (B, P) of pixels whose numbers, all of them, were gathered before."""
@@ -72,11 +99,30 @@ class UncertaintyHead(nn.Module):
         return cast(Tensor, self.layers(inputs_BRP[..., None]))[:, 0, :, 0]
 
 
-def window_means(logits_BHW: Tensor) -> Tensor:
-    """The mean probability of fire in each of `WINDOWS` around each pixel (B, windows, H, W), inside the image."""
+def probability_around(logits_BHW: Tensor) -> Tensor:
+    """The backbone's probability as a head sees it (B, `CONTEXT_ROWS`, H, W).
+
+    The mean probability of fire in each of `WINDOWS` around each pixel, inside the image, and how near the pixel's own
+    is to one half: minus its logit's size.
+    """
     prob_B1HW = logits_BHW.sigmoid()[:, None]
-    means = [functional.avg_pool2d(prob_B1HW, side, 1, side // 2, count_include_pad=False) for side in WINDOWS]
-    return torch.cat(means, dim=1)
+    return torch.cat([*(_mean(prob_B1HW, side) for side in WINDOWS), -logits_BHW.abs()[:, None]], dim=1)
+
+
+def fire_around(today_BHW: Tensor) -> Tensor:
+    """Today's fire as a head sees it (B, `FIRE_ROWS`, H, W).
+
+    Whether the pixel burns, the share that does of each of `WINDOWS` around it, and how near fire is: the share of
+    squares of growing size around it that hold some.
+    """
+    fire_B1HW = today_BHW[:, None].float()
+    held = [functional.max_pool2d(fire_B1HW, side, 1, side // 2) for side in _REACHES]
+    near_B1HW = torch.stack(held).mean(0)
+    return torch.cat([fire_B1HW, *(_mean(fire_B1HW, side) for side in WINDOWS), near_B1HW], dim=1)
+
+
+def _mean(maps_B1HW: Tensor, side: int) -> Tensor:
+    return functional.avg_pool2d(maps_B1HW, side, 1, side // 2, count_include_pad=False)
 
 
 class StudentOutput(NamedTuple):
@@ -94,22 +140,33 @@ class StudentMaps(NamedTuple):
 
 
 class Student(nn.Module):
-    """A backbone, and a head on its decoder's last map: nothing of the backbone is touched."""
+    """A backbone, and a head on its decoder's last map: nothing of the backbone is touched.
 
-    def __init__(self, backbone: Backbone, head: UncertaintyHead) -> None:
+    `fire_channel` is the place of the fire mask among a day's channels, for heads that read it.
+    """
+
+    def __init__(self, backbone: Backbone, head: UncertaintyHead, fire_channel: int | None = None) -> None:
         super().__init__()
+        if head.spec.fire and fire_channel is None:
+            raise ValueError("a head that reads today's fire needs a backbone that sees it")
         self.backbone = backbone
         self.head = head
+        self.fire_channel = fire_channel
+
+    def today(self, x_BTCHW: Tensor) -> Tensor | None:
+        """The last day's fire mask, which standardising leaves as it is; none where the head does not read it."""
+        return x_BTCHW[:, -1, self.fire_channel] if self.head.spec.fire else None
 
     def forward(self, x_BTCHW: Tensor) -> StudentOutput:
         """Logits of fire and of uncertainty in one pass; height and width are multiples of 32."""
         features_BFHW = self.backbone.features(x_BTCHW)
         logits_BHW = self.backbone.fire_logits(features_BFHW)[:, 0]
-        return StudentOutput(logits_BHW, self.head(features_BFHW, logits_BHW))
+        return StudentOutput(logits_BHW, self.head(features_BFHW, logits_BHW, self.today(x_BTCHW)))
 
     @torch.inference_mode()
     def predict(self, x_BTCHW: Tensor) -> StudentMaps:
         """Probability and uncertainty of standardised days of any size."""
         logits_B1HW, features_BFHW = predict(self.backbone, x_BTCHW)
         logits_BHW = logits_B1HW[:, 0]
-        return StudentMaps(logits_BHW.sigmoid(), self.head(features_BFHW, logits_BHW).sigmoid())
+        uncertainty_BHW = self.head(features_BFHW, logits_BHW, self.today(x_BTCHW.to(logits_BHW))).sigmoid()
+        return StudentMaps(logits_BHW.sigmoid(), uncertainty_BHW)

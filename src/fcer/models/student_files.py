@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from fcer.core.segmentation import FIRE_THRESHOLD
+from fcer.data.channels import fire_channel
 from fcer.data.normalization import Normalization
 from fcer.errors import CheckpointError
 from fcer.models.backbones import Backbone
@@ -69,6 +70,10 @@ class HeadInfo:
     val_years: tuple[int, ...] = ()
     context: bool = False
     """Whether it sees the backbone's mean probability around each pixel."""
+    fire: bool = False
+    """Whether it sees today's fire."""
+    decoder: bool = True
+    """Whether it sees the decoder's features."""
     threshold: float = FIRE_THRESHOLD
     """Probability above which its backbone's predictions counted as fire where errors were looked for."""
 
@@ -90,7 +95,7 @@ class HeadInfo:
     @property
     def spec(self) -> HeadSpec:
         """The head's shape."""
-        return HeadSpec(self.features, self.hidden, self.logit, self.context)
+        return HeadSpec(self.features, self.hidden, self.logit, self.context, self.fire, self.decoder)
 
 
 @dataclass(frozen=True)
@@ -155,7 +160,12 @@ def load_student(folder: Path) -> LoadedStudent:
             "distil it again"
         )
     head.load_state_dict(weights)
-    student = Student(fast(backbone), head.eval().requires_grad_(False))
+    seen = backbone_info.features
+    if info.fire and fire_channel(seen) is None:
+        raise CheckpointError(
+            f"{head_file(folder)}: reads today's fire, which its backbone does not see; distil it again"
+        )
+    student = Student(fast(backbone), head.eval().requires_grad_(False), fire_channel(seen))
     normalization = Normalization(backbone_info.mean, backbone_info.std, f"of {backbone_file(folder).name}")
     return LoadedStudent(student.eval(), normalization, backbone_info, info, folder)
 

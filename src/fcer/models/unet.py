@@ -32,13 +32,14 @@ class DecoderBlock(nn.Module):
         super().__init__()
         self.conv1 = _convolution(inputs + skip, outputs)
         self.conv2 = _convolution(outputs, outputs)
+        self.dropout = nn.Dropout2d(0.0)  # none, but where it is asked for
 
     def forward(self, x_BCHW: Tensor, skip_BCHW: Tensor | None) -> Tensor:
         """The block's map at twice the size of `x_BCHW`."""
         x_BCHW = F.interpolate(x_BCHW, scale_factor=2.0, mode="nearest")
         if skip_BCHW is not None:
             x_BCHW = torch.cat([x_BCHW, skip_BCHW], dim=1)
-        return cast(Tensor, self.conv2(self.conv1(x_BCHW)))
+        return cast(Tensor, self.dropout(self.conv2(self.conv1(x_BCHW))))
 
 
 class Decoder(nn.Module):

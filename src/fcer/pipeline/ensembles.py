@@ -1,6 +1,8 @@
 """The ensemble of a test year: its members, read or trained, and the one that is the student's backbone."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from fcer.data.folds import NO_YEAR
 from fcer.data.normalization import Normalization
@@ -57,11 +59,16 @@ def open_ensemble(data: StudyData, year: int, log: RunLog, say: Say, *, compare:
     return YearEnsemble(year, members, backbone, backbone.normalization if config.normalization == "backbone" else None)
 
 
-def teaching_of(data: StudyData, ensemble: YearEnsemble) -> Teaching:
-    """How an ensemble teaches its student on the backbone's training and validation years."""
+def teaching_of(data: StudyData, ensemble: YearEnsemble, families: Mapping[str, Path] | None = None) -> Teaching:
+    """How an ensemble, or another method, teaches its student on the backbone's training and validation years.
+
+    `families` are the weights of that method, where it takes a training of its own.
+    """
     config, fold = data.config, ensemble.backbone.fold
+    # other members' validation years too, since each may tell where it errs on fires that it did not learn from
+    others = [year for member in ensemble.members for year in member.fold.validation]
     return Teaching(
-        data.open((*fold.train, *fold.validation)),
+        data.open((*fold.train, *fold.validation, *others)),
         ensemble.members,
         ensemble.backbone,
         ensemble.shared,
@@ -69,4 +76,7 @@ def teaching_of(data: StudyData, ensemble: YearEnsemble) -> Teaching:
         config.views,
         config.seed,
         config.device,
+        config.teacher,
+        config.passes,
+        families or {},
     )

@@ -11,8 +11,10 @@ from fcer.errors import ConfigError
 from fcer.evaluation import Results, evaluate_files
 from fcer.evaluation.guarantees import Guarantees, cross_fitted, with_guarantees
 from fcer.evaluation.looks import looks
+from fcer.evaluation.sample_table import sample_table
 from fcer.maps.predicted_maps import open_maps
 from fcer.pipeline.run_log import RunLog
+from fcer.runtime.files import atomic_path
 
 __all__ = ["prior_of", "score_maps"]
 
@@ -21,6 +23,16 @@ def prior_of(config: Config) -> Recalibration:
     """What undoes the weight of fire pixels in the loss, where it is known: of members that we trained."""
     known = config.checkpoints is None and not config.predictions
     return Recalibration("prior", weight=config.pos_weight) if known else NONE
+
+
+def _write_samples(files: Sequence[Path], out: Path, log: RunLog) -> None:
+    """samples.csv, where a method comes with samples."""
+    table, path = sample_table(files), out / "samples.csv"
+    path.unlink(missing_ok=True)
+    if len(table):
+        with atomic_path(path) as partial:
+            table.to_csv(partial, index=False)
+        log.file(path, "results")
 
 
 def score_maps(
@@ -85,6 +97,7 @@ def score_maps(
         found.append(cross_fitted(years, results, config.miss, prior_of(config)))
     results = with_guarantees(results, Guarantees.join([one for one in found if one is not None]))
     results.write(out)
+    _write_samples(files, out, log)
 
     colours = {method: look.colour for method, look in looks(results.settings.methods).items()}
     log.results(results, out, passes=passes or {}, colours=colours)

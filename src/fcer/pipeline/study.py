@@ -14,7 +14,9 @@ from fcer.evaluation import Results
 from fcer.evaluation.guarantees import Guarantees
 from fcer.models.student_files import load_student
 from fcer.pipeline.calibration import student_guarantees
+from fcer.pipeline.costs import write_costs
 from fcer.pipeline.ensembles import YearEnsemble, open_ensemble
+from fcer.pipeline.families import train_families
 from fcer.pipeline.members import train_members
 from fcer.pipeline.reporting import is_the_papers, report_results
 from fcer.pipeline.run_log import NO_LOG, RunLog
@@ -118,13 +120,14 @@ class Study:
         planned = []
         for ensemble in ensembles:
             student = load_student(self.student(ensemble.year).folder) if "student" in methods else None
-            planned.append(plan_year(self.setup, ensemble, student, methods, self._out(out), self.log))
+            families = train_families(self.setup, ensemble, methods, self._say)
+            planned.append(plan_year(self.setup, ensemble, student, methods, self._out(out), self.log, families))
         return predict_years(planned, self._say)
 
     def evaluation(self, out: Path | None = None) -> Results:
         """FCER on the predicted maps of every test year; results in `out`, the maps beside them."""
         where, maps = self._out(out), self.maps(out)
-        return score_maps(
+        results = score_maps(
             self.config,
             maps.files,
             where,
@@ -135,6 +138,8 @@ class Study:
             synthetic=self.setup.is_synthetic,
             of_students=lambda results: self._guarantees(maps, results),
         )
+        write_costs(maps.planned, where, self.log)
+        return results
 
     def report(self, out: Path | None = None, *, provenance: dict[str, str] | None = None) -> Path:
         """The page on the evaluation in `out`, in its folder `report`; the evaluation is made where it is not there."""

@@ -1,6 +1,6 @@
 """The predicted maps of test years, by ensemble, student and what they are compared with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,21 +19,8 @@ from fcer.uncertainty import Predictors, pass_counts, write_method_maps
 
 __all__ = ["YearMaps", "YearToPredict", "plan_year", "predict_years"]
 
-_SCHEMA = 2
+_SCHEMA = 3
 """Raised when the same inputs would give other maps."""
-
-
-@dataclass(frozen=True)
-class YearMaps:
-    """The maps of some test years, on disk."""
-
-    files: list[Path]
-    passes: dict[str, int]
-    """Passes through a backbone that each method takes where it runs alone."""
-    anchors: dict[int, float]
-    """By year, the radius in px at which its student was chosen; empty without students."""
-    threshold: float
-    """The probability above which the years' backbones predict fire."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +38,21 @@ class YearToPredict:
         return str(self.path)
 
 
+@dataclass(frozen=True)
+class YearMaps:
+    """The maps of some test years, on disk."""
+
+    files: list[Path]
+    passes: dict[str, int]
+    """Passes through a backbone that each method takes where it runs alone."""
+    anchors: dict[int, float]
+    """By year, the radius in px at which its student was chosen; empty without students."""
+    threshold: float
+    """The probability above which the years' backbones predict fire."""
+    planned: Sequence[YearToPredict]
+    """What they were made with."""
+
+
 def plan_year(
     data: StudyData,
     ensemble: YearEnsemble,
@@ -58,6 +60,7 @@ def plan_year(
     methods: Sequence[str],
     out: Path,
     log: RunLog,
+    families: Mapping[str, Path] | None = None,
 ) -> YearToPredict:
     """What decides the maps of a year, and where they are to lie."""
     config, year = data.config, ensemble.year
@@ -70,10 +73,12 @@ def plan_year(
         config.seed,
         config.device,
         settle_threshold(config.threshold, ensemble.backbone.pos_weight),
+        config.member_dropout,
+        families or {},
     )
     dataset = data.open([year], whole=config.test_image == "full")
     fingerprint = dataset.fingerprint([year])
-    log.dataset(dataset.catalog.root, fingerprint, "test")
+    log.dataset(dataset.catalog.root, fingerprint, "test", dataset.profile([year]))
     if student:
         log.link_tagged({f"student{year}": ("fcer.student", student.head.key)})
     step = _step(data, fingerprint, predictors, methods)
@@ -94,7 +99,7 @@ def predict_years(planned: Sequence[YearToPredict], say: Say) -> YearMaps:
         pass
     anchors = {one.year: one.predictors.student.head.anchor_px for one in planned if one.predictors.student}
     passes = {name: count for one in planned for name, count in pass_counts(one.predictors, one.methods).items()}
-    return YearMaps([one.path for one in planned], passes, anchors, _shared_threshold(planned))
+    return YearMaps([one.path for one in planned], passes, anchors, _shared_threshold(planned), planned)
 
 
 def _shared_threshold(planned: Sequence[YearToPredict]) -> float:
@@ -132,6 +137,7 @@ def _step(data: StudyData, fingerprint: str, predictors: Predictors, methods: Se
         "methods": list(methods),
         "passes": config.passes,
         "seed": config.seed,
+        "families": sorted(path.name for path in predictors.families.values()),
         "threshold": predictors.threshold,
     }
     return Step(_SCHEMA, decided_by)

@@ -13,7 +13,7 @@ from fcer.tracking.server import failed
 __all__ = ["CALIBRATED_BY", "store_calibration"]
 
 CALIBRATED_BY = "fcer.calibrated_by"
-"""The version's tag that names the run whose calibration counts."""
+"""The tag of a version that names the run which calibrated it last."""
 
 
 def store_calibration(found: FoundStudent, calibration: Calibration, run_id: str, work: Path) -> str:
@@ -32,4 +32,4 @@ def store_calibration(found: FoundStudent, calibration: Calibration, run_id: str
             client.set_model_version_tag(name, version, CALIBRATED_BY, run_id)
         except (MlflowException, OSError) as error:
             raise failed(error) from error
-    return f"stored with version {version} of {name}; a server that is started from now on answers with it"
+    return f"stored with version {version} of {name}; `fcer serve` takes it up, other servers when started again"

@@ -133,7 +133,7 @@ def _plain(value: Any) -> Any:
     """As JSON has it: null where there is no number."""
     if not isinstance(value, np.ndarray):
         return value
-    return np.where(np.isnan(value), None, value.astype(object)).tolist()
+    return np.where(np.isnan(value), np.array(None, dtype=object), value.astype(object)).tolist()
 
 
 def _error(sentence: str) -> bytes:

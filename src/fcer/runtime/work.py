@@ -33,6 +33,11 @@ class Work:
         return self.root / "students"
 
     @property
+    def families(self) -> Path:
+        """Weights of methods that take a training of their own, a file each."""
+        return self.root / "families"
+
+    @property
     def calibrations(self) -> Path:
         """Maps of the fires that calibrated students, a folder each."""
         return self.root / "calibrations"
@@ -69,7 +74,7 @@ class Work:
 
     @property
     def results(self) -> Path:
-        """The latest evaluation."""
+        """Evaluations, a folder for the years of each."""
         return self.root / "results"
 
     @property

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fcer.core.arrays import FloatArray
-from fcer.core.disagreement import normalized_std
 from fcer.core.ranking import auprc, auroc, rank_counts
 from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
@@ -86,13 +85,13 @@ def reference_scores(region: ValidationRegion) -> dict[str, dict[str, float]]:
 
 def _teacher_uncertainty(split: CachedSplit, anchor_px: float) -> FloatArray:
     """Of the region's pixels, in the order in which `gather_region` has them."""
-    parts = []
+    parts, start, taught_NP = [], 0, split.targets("std").numpy()
     for block in split.blocks():
         y_BP = block.y_BP.numpy().astype(bool)
-        passes_KBP = block.passes_BKP.transpose(0, 1).double().numpy()
         for k in np.flatnonzero(y_BP.any(1)):
             near_P = fire_region(y_BP[k].reshape(split.side, split.side), anchor_px).ravel()
-            parts.append(normalized_std(passes_KBP[:, k, near_P]))
+            parts.append(taught_NP[start + k, near_P])
+        start += len(y_BP)
     return np.concatenate(parts)
 
 

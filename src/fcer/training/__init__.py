@@ -4,6 +4,7 @@ from fcer.training.cluster_training import MemberToTrain, train_on_cluster
 from fcer.training.distillation import Distilled, distil
 from fcer.training.distributed import World, put_on
 from fcer.training.epochs import EpochRecord
+from fcer.training.family_training import TRAINED_FAMILIES, train_family
 from fcer.training.feature_cache import Teaching
 from fcer.training.head_settings import HeadSettings
 from fcer.training.member import MemberResult, train_member
@@ -11,6 +12,7 @@ from fcer.training.settings import MemberSettings, training_key
 from fcer.training.threads import with_threads_of_here
 
 __all__ = [
+    "TRAINED_FAMILIES",
     "Distilled",
     "EpochRecord",
     "HeadSettings",
@@ -21,6 +23,7 @@ __all__ = [
     "World",
     "distil",
     "put_on",
+    "train_family",
     "train_member",
     "train_on_cluster",
     "training_key",

@@ -7,7 +7,7 @@ killed is finished, and ends with the weights that it would have had.
 import json
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,8 @@ from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_
 from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
-from fcer.training.error_head import fit_error_head
-from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key
+from fcer.training.error_head import MemberErrors, fit_error_head
+from fcer.training.feature_cache import ENSEMBLE, FeatureCache, Teaching, cache_features, cache_key, cache_validation
 from fcer.training.feature_methods import fit_feature_methods
 from fcer.training.feature_shards import ERROR
 from fcer.training.fire_scores import scores_by_fire, write_fire_scores
@@ -36,7 +36,7 @@ from fcer.uncertainty.feature_fits import save_fits
 
 __all__ = ["Distilled", "distil", "settle_anchor"]
 
-_SCHEMA = 4
+_SCHEMA = 5
 """Part of every key: raise it when the same inputs would give other weights, or a header that says other things."""
 
 
@@ -103,7 +103,18 @@ def distil(
 
     cached = cached or cache_features(teaching, cache)
     resume = (folder / "fit.resume", key)
-    fitted = _fit(teaching, cached, settings, joint, anchor_px, threshold, resume=resume, on_epoch=on_epoch)
+    how: Any = {"resume": resume, "on_epoch": on_epoch}
+    region = gather_region(cached.validation, anchor_px, threshold)
+    if joint is not None:
+        fitted = fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
+    elif settings.target == ERROR:
+        own = MemberErrors.of(cached.validation, _fire_of_samples(teaching.validation()), anchor_px, threshold)
+        others = [] if settings.decoder else _other_members(teaching, cache, anchor_px, threshold)
+        fitted = _on_the_backbone(teaching, *fit_error_head([own, *others], settings, threshold=threshold, **how))
+    else:
+        task = HeadTask.of(cached.training, cached.validation, region, settings.target)
+        head, records, kept = fit_head(task, settings, **how)
+        fitted = _on_the_backbone(teaching, head, records, kept, region.ranked(head))
     if joint is None:
         save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone, teaching.views))
     chosen = {"frozen": joint is None, "anchor_px": anchor_px, "threshold": threshold, "key": key}
@@ -116,31 +127,20 @@ def distil(
     return Distilled(folder, info, fitted.records, fitted=True)
 
 
-def _fit(
-    teaching: Teaching,
-    cached: FeatureCache,
-    settings: HeadSettings,
-    joint: MemberSettings | None,
-    anchor_px: float,
-    threshold: float,
-    *,
-    resume: tuple[Path, str],
-    on_epoch: OnEpoch | None,
-) -> FittedStudent:
-    """In whichever of three ways: the teacher's uncertainty or the backbone's errors learnt, or both trained along."""
-    region = gather_region(cached.validation, anchor_px, threshold)
-    how: Any = {"resume": resume, "on_epoch": on_epoch}
-    if joint is not None:
-        return fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
-    if settings.target == ERROR:
-        fire_N = np.unique(_fire_of_samples(teaching.validation()), return_inverse=True)[1]
-        learnt = fit_error_head(cached.validation, region, fire_N, settings, threshold=threshold, **how)
-        head, records, kept, near_fire = learnt
-    else:
-        task = HeadTask.of(cached.training, cached.validation, region, settings.target)
-        head, records, kept = fit_head(task, settings, **how)
-        near_fire = region.ranked(head)
-    return FittedStudent(*teaching.backbone.original(), head, records, kept, near_fire)
+def _on_the_backbone(teaching: Teaching, *fitted: Any) -> FittedStudent:
+    return FittedStudent(*teaching.backbone.original(), *fitted)
+
+
+def _other_members(teaching: Teaching, cache: Path, anchor_px: float, threshold: float) -> list[MemberErrors]:
+    """The validation years of the ensemble's other members, each by the member that did not learn from them."""
+    others = []
+    for member in teaching.teachers:
+        if member is teaching.backbone or set(member.fold.validation) & set(teaching.backbone.fold.validation):
+            continue
+        alone = replace(teaching, teachers=[member], backbone=member, teacher=ENSEMBLE)
+        fire_N = _fire_of_samples(alone.validation())
+        others.append(MemberErrors.of(cache_validation(alone, cache), fire_N, anchor_px, threshold))
+    return others
 
 
 def settle_anchor(anchor: float | str, cached: FeatureCache | None, threshold: float = FIRE_THRESHOLD) -> float:
@@ -200,6 +200,8 @@ def _info(
         hidden=spec.hidden,
         logit=spec.logit,
         context=spec.context,
+        fire=spec.fire,
+        decoder=spec.decoder,
         loss=settings.loss,
         target=settings.target,
         val_auroc=fitted.records[fitted.best_epoch - 1].score,

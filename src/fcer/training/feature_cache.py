@@ -8,8 +8,8 @@ whole, and a caching that was killed goes on with the next.
 import json
 import shutil
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from fcer.models.backbones import architecture
 from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.headers import save_sealed
 from fcer.models.members import Member
+from fcer.models.persistence_baseline import burning_today
 from fcer.runtime.checksums import Damaged, check_once
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
@@ -36,14 +37,28 @@ from fcer.training.batches import draw_seed
 from fcer.training.distributed import put_on
 from fcer.training.feature_shards import CachedSplit
 from fcer.training.threads import with_threads_of_here
+from fcer.uncertainty.predictors import Predictors, SeenBatch
+from fcer.uncertainty.registry import method_named
 
-__all__ = ["FeatureCache", "Teaching", "cache_features", "cache_key", "cached_bytes", "open_cache"]
+__all__ = [
+    "ENSEMBLE",
+    "FeatureCache",
+    "Teaching",
+    "cache_features",
+    "cache_key",
+    "cache_validation",
+    "cached_bytes",
+    "open_cache",
+]
 
-_SCHEMA = 1
+_SCHEMA = 3
 """Part of every key: raise it when the same inputs would be cached in another way."""
 
 SHARD = 32
 """Samples of one file: 22 MB of the paper's."""
+
+ENSEMBLE = "ensemble"
+"""The teacher whose members' passes are kept, to be measured as `head_target` says."""
 
 _LARGEST_HALF = float(torch.finfo(torch.float16).max)
 
@@ -65,6 +80,20 @@ class Teaching:
     seed: int = 0
     device: str = "auto"
     """Where the teachers work."""
+    teacher: str = ENSEMBLE
+    """The method whose uncertainty is taught; the ensemble's is measured later, in whichever way is asked for."""
+    passes: int = 10
+    """Of that method, where it is one of several passes."""
+    families: Mapping[str, Path] = field(default_factory=dict)
+    """Weights of that method, where it was trained for itself."""
+
+    @property
+    def predictors(self) -> Predictors:
+        """What the teacher predicts with."""
+        shared, families = self.shared, self.families
+        return Predictors(
+            self.teachers, self.backbone, None, shared, self.passes, self.seed, self.device, families=families
+        )
 
     def training(self, normalization: Normalization | None = None) -> Samples:
         """Random views, drawn by the seed, the view's number and the sample's; raw without `normalization`."""
@@ -123,8 +152,9 @@ def cached_bytes(teaching: Teaching) -> int:
     """The size on disk, but for headers of some hundred bytes a shard."""
     samples = len(teaching.training()) * teaching.views + len(teaching.validation())
     features = teaching.backbone.backbone.feature_channels
-    # half precision: features and passes; single: logits; one byte: what burnt
-    return samples * teaching.crop**2 * (2 * features + 2 * len(teaching.teachers) + 4 + 1)
+    # half precision: features and passes; single: logits; one byte each: what burns today, what burnt
+    passes = len(teaching.teachers) if teaching.teacher == ENSEMBLE else 1
+    return samples * teaching.crop**2 * (2 * features + 2 * passes + 4 + 1 + 1)
 
 
 def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
@@ -138,12 +168,24 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
     shards = [shard for some in splits.values() for shard in some]
     missing = [shard for shard in shards if not _is_intact(shard.path)]
     if missing:
+        if teaching.teacher != ENSEMBLE:
+            method_named(teaching.teacher).check(teaching.predictors)
         left = sum(shard.stop - shard.start for shard in missing) / sum(shard.stop - shard.start for shard in shards)
         _make_room(folder, cached_bytes(teaching), left)
         _describe(folder, teaching)
         _fill(missing, teaching)
     training, validation = (CachedSplit([shard.path for shard in some]) for some in splits.values())
     return FeatureCache(folder, key, training, validation, found=not missing)
+
+
+def cache_validation(teaching: Teaching, root: Path) -> CachedSplit:
+    """The validation years alone, in a cache of their own: what a member makes of fires that it did not learn from."""
+    folder = root / f"{cache_key(teaching)[:16]}-validation"
+    shards = _shards(folder, "validation", teaching.validation(), 1)
+    if missing := [shard for shard in shards if not _is_intact(shard.path)]:
+        _describe(folder, teaching)
+        _fill(missing, teaching)
+    return CachedSplit([shard.path for shard in shards])
 
 
 def open_cache(folder: Path) -> FeatureCache:
@@ -163,7 +205,12 @@ def open_cache(folder: Path) -> FeatureCache:
 
 def _decided_by(teaching: Teaching) -> dict[str, Any]:
     fold, shared = teaching.backbone.fold, teaching.shared
+    others: dict[str, Any] = {}
+    if teaching.teacher != ENSEMBLE:
+        files = sorted(path.name for path in teaching.families.values())
+        others = {"teacher": teaching.teacher, "passes": teaching.passes, "families": files}
     return {
+        **others,
         "training": teaching.dataset.fingerprint(fold.train),
         "validation": teaching.dataset.fingerprint(fold.validation),
         "teachers": [member.digest for member in teaching.teachers],
@@ -252,12 +299,16 @@ def _write_shard(shard: _Shard, *, teaching: Teaching) -> None:
 
 def _pass(samples: Samples, places: range, teaching: Teaching) -> dict[str, Tensor]:
     """What is kept of some samples; places count through the views, one after the other."""
-    batches = []
+    batches, today, taught = [], [], []
     # a batch may reach from one view into the next
     for view in sorted({place // len(samples) for place in places}):
         samples.set_epoch(view)
         read = [samples.raw(place % len(samples)) for place in places if place // len(samples) == view]
         batches.append(pass_through(teaching.teachers, samples, read, shared=teaching.shared, keep=teaching.backbone))
+        today += [burning_today(days, samples) for days, _ in read]
+        if teaching.teacher != ENSEMBLE:
+            seen = SeenBatch(teaching.predictors, samples, places.start, read)
+            taught.append(method_named(teaching.teacher).unc(seen))
     own = list(teaching.teachers).index(teaching.backbone)
     features = np.concatenate([batch.features_BFHW for batch in batches if batch.features_BFHW is not None])
     if np.abs(features).max() > _LARGEST_HALF:
@@ -265,12 +316,14 @@ def _pass(samples: Samples, places: range, teaching: Teaching) -> dict[str, Tens
             f"{teaching.backbone.path}: its decoder's features reach {np.abs(features).max():.3g}, more than half "
             "precision can hold; the backbone has diverged, train it again with a lower --member-lr"
         )
+    if taught:
+        passes_KBHW = np.concatenate(taught)[None]
+    else:
+        passes_KBHW = np.concatenate([batch.probabilities_KBHW for batch in batches], axis=1)
     return {
         "features": torch.from_numpy(features).half().contiguous(),
         "logits": torch.from_numpy(np.concatenate([batch.logits_KBHW[own] for batch in batches])),
-        "passes": torch.from_numpy(np.concatenate([batch.probabilities_KBHW for batch in batches], axis=1))
-        .transpose(0, 1)
-        .half()
-        .contiguous(),
+        "passes": torch.from_numpy(passes_KBHW.astype(np.float32)).transpose(0, 1).half().contiguous(),
         "y": torch.from_numpy(np.concatenate([batch.y_BHW for batch in batches])),
+        "today": torch.from_numpy(np.stack(today).astype(np.uint8)),
     }

@@ -34,7 +34,7 @@ def fit_feature_methods(split: CachedSplit, backbone: Member, views: int = 1) ->
     pos_weight = 1.0 if backbone.pos_weight is None else backbone.pos_weight
     chosen = range(0, len(split), -(-len(split) // _IMAGES))
     for index in tqdm(chosen, desc="laplace, density", unit="sample", disable=None, leave=False):
-        features_FP, logits_P, _, y_P = split.sample(index)
+        features_FP, logits_P, _, y_P, _ = split.sample(index)
         features_FHW = features_FP.view(split.features, split.side, split.side)
         add_to_hessian(hessian_DD, features_FHW, logits_P, y_P, pos_weight)
         moments.add(features_FP, logits_P > 0)

@@ -21,7 +21,7 @@ from torch import Tensor
 from fcer.core.arrays import FloatArray
 from fcer.core.disagreement import mutual_information, normalized_std, predictive_entropy
 from fcer.errors import ConfigError, FcerError
-from fcer.models.student import WINDOWS, HeadSpec, window_means
+from fcer.models.student import CONTEXT_ROWS, HeadSpec, fire_around, probability_around
 
 __all__ = ["ERROR", "TARGETS", "THIN", "CachedBlock", "CachedSplit", "SplitPart"]
 
@@ -49,9 +49,11 @@ class CachedBlock(NamedTuple):
     logits_BP: Tensor
     """Of the backbone."""
     passes_BKP: Tensor
-    """Probabilities; half precision."""
+    """Probabilities of the members, or as the only one another teacher's uncertainty; half precision."""
     y_BP: Tensor
     """0 or 1."""
+    today_BP: Tensor
+    """Whether the last day seen has fire; 0 or 1."""
 
 
 class CachedSplit:
@@ -79,6 +81,11 @@ class CachedSplit:
         """Of the square images, in px."""
         return math.isqrt(self.pixels)
 
+    @property
+    def has_one_teacher(self) -> bool:
+        """Whether what is taught is another method's uncertainty, not the ensemble's members."""
+        return int(self._blocks[0].passes_BKP.shape[1]) == 1
+
     def blocks(self) -> Iterator[CachedBlock]:
         """Shard after shard."""
         return iter(self._blocks)
@@ -92,7 +99,7 @@ class CachedSplit:
         return wide
 
     def sample(self, index: int) -> tuple[Tensor, ...]:
-        """Features (F, P), logits (P), passes (K, P) and what burnt (P) of one sample, as they lie on disk."""
+        """Features (F, P), logits (P), passes (K, P), what burnt and what burns today (P), as they lie on disk."""
         shard = int(np.searchsorted(self._starts, index, side="right")) - 1
         return tuple(tensor[index - int(self._starts[shard])] for tensor in self._blocks[shard])
 
@@ -104,29 +111,39 @@ class CachedSplit:
         gathered = []
         for index, room_RP in zip(indices, room_BRP, strict=False):
             features_FP, logits_P, *_ = self.sample(index)
-            if len(spec.rows) == len(features_FP) and features_FP.dtype == torch.float32:
+            if spec == HeadSpec(len(features_FP), spec.hidden) and features_FP.dtype == torch.float32:
                 gathered.append(features_FP)
                 continue
-            room_RP[: len(features_FP)].copy_(features_FP)
+            parts = [features_FP] if spec.decoder else []
             if spec.logit:
-                room_RP[len(features_FP)].copy_(logits_P)
-            if spec.context:
-                room_RP[-len(WINDOWS) :].copy_(self._context_NWP[index])
+                parts.append(logits_P[None])
+            if spec.context or spec.fire:
+                around_WP = self._context_NWP[index]
+                parts += [around_WP[:CONTEXT_ROWS]] if spec.context else []
+                parts += [around_WP[CONTEXT_ROWS:]] if spec.fire else []
+            start = 0
+            for part_RP in parts:
+                room_RP[start : start + len(part_RP)].copy_(part_RP)
+                start += len(part_RP)
             gathered.append(room_RP)
         return gathered
 
     @cached_property
     def _context_NWP(self) -> Tensor:
-        """Means in windows of every sample: too slow to compute in every epoch."""
+        """What is around each pixel of every sample: too slow to compute in every epoch."""
         return torch.cat([self.context(block).half() for block in self._blocks])
 
     def context(self, block: CachedBlock) -> Tensor:
-        """The backbone's mean probability in windows around each pixel (B, windows, P)."""
-        logits_BHW = block.logits_BP.view(-1, self.side, self.side)
-        return torch.cat([window_means(logits_HW[None]) for logits_HW in logits_BHW]).flatten(2)
+        """What is around each pixel (B, windows, P): the backbone's mean probability, then today's fire."""
+        logits_BHW, today_BHW = (maps.view(-1, self.side, self.side) for maps in (block.logits_BP, block.today_BP))
+        around = [
+            torch.cat([probability_around(logits_HW[None]), fire_around(today_HW[None])], dim=1)
+            for logits_HW, today_HW in zip(logits_BHW, today_BHW, strict=True)
+        ]
+        return torch.cat(around).flatten(2)
 
     def thinned(self) -> Tensor:
-        """All numbers of every `THIN`th pixel of every sample (N, R, Q): features, logit, means in windows."""
+        """All numbers of every `THIN`th pixel of every sample (N, R, Q): features, logit, what is around it."""
         parts = [
             torch.cat([block.features_BFP.float(), block.logits_BP[:, None], self.context(block)], dim=1)[..., ::THIN]
             for block in self._blocks
@@ -140,6 +157,8 @@ class CachedSplit:
                 "head_target: error is learnt on the validation years, fire by fire, which a search cannot do yet; "
                 "leave it out of the space"
             )
+        if self.has_one_teacher:
+            return torch.cat([block.passes_BKP[:, 0].float() for block in self._blocks])
         measure = TARGETS[kind]
         passes = (block.passes_BKP.transpose(0, 1).double().numpy() for block in self._blocks)
         return torch.from_numpy(np.concatenate([measure(some).astype(np.float32) for some in passes]))
@@ -164,7 +183,7 @@ def _map(path: Path) -> CachedBlock:
     """The shard's tensors, mapped: nothing is read before it is used."""
     try:
         with safe_open(path, framework="pt") as file:
-            arrays = {name: file.get_tensor(name) for name in ("features", "logits", "passes", "y")}
+            arrays = {name: file.get_tensor(name) for name in ("features", "logits", "passes", "y", "today")}
     except (SafetensorError, OSError) as error:
         raise FcerError(f"{path}: cannot be read ({error}); remove it, and it is computed again") from None
     return CachedBlock(
@@ -172,4 +191,5 @@ def _map(path: Path) -> CachedBlock:
         arrays["logits"].flatten(1),
         arrays["passes"].flatten(2),
         arrays["y"].flatten(1),
+        arrays["today"].flatten(1),
     )

@@ -16,7 +16,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from fcer.errors import FcerError
-from fcer.models.student import HeadSpec, UncertaintyHead
+from fcer.models.student import UncertaintyHead
 from fcer.training.batches import draw_seed, epoch_batches
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
@@ -112,7 +112,7 @@ def make_head(features: int, settings: HeadSettings) -> tuple[UncertaintyHead, t
     """A head with the fresh weights of its seed, and its optimiser."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(draw_seed(settings.seed))
-        head = UncertaintyHead(HeadSpec(features, settings.hidden, settings.logit, settings.context))
+        head = UncertaintyHead(settings.spec(features))
     optimizer = torch.optim.SGD(
         head.parameters(), settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay, fused=True
     )

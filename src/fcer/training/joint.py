@@ -21,6 +21,7 @@ from tqdm import tqdm
 
 from fcer.core.regions import ring_index
 from fcer.core.segmentation import FIRE_THRESHOLD, average_precision_score
+from fcer.data.channels import fire_channel
 from fcer.data.samples import Samples
 from fcer.errors import FcerError, FcerWarning
 from fcer.models.backbones import Backbone
@@ -118,7 +119,9 @@ def fit_jointly(
     backbone, info = teaching.backbone.original()
     head, _ = make_head(cached.training.features, head_settings)
     with torch.random.fork_rng(), torch.backends.cudnn.flags(benchmark=False, deterministic=True):
-        student = Student(backbone.requires_grad_(True), head).to(joint.device)
+        student = Student(backbone.requires_grad_(True), head, fire_channel(teaching.backbone.features)).to(
+            joint.device
+        )
         optimizer = adamw(student, settings)
         with tqdm(total=settings.epochs, desc="fit student", unit="epoch", disable=None, leave=False) as bar:
             records, best = run_epochs(
@@ -241,7 +244,7 @@ class _Validation(NamedTuple):
 def _validate(joint: _Joint, student: Student) -> _Validation:
     """Loss and AP on whole images, and the pixels near fire."""
     samples, size = joint.validation, joint.settings.batch_size
-    quick = Student(fast(student.backbone), copy.deepcopy(student.head)).eval()
+    quick = Student(fast(student.backbone), copy.deepcopy(student.head), student.fire_channel).eval()
     batches = [list(range(start, min(start + size, len(samples)))) for start in range(0, len(samples), size)]
     total = 0.0
     fires, logits, uncertainties = [], [], []

@@ -70,6 +70,9 @@ def make_learner(settings: MemberSettings, fold: Fold, device: torch.device, wor
     """A backbone with the fresh weights of this seed and fold."""
     torch.manual_seed(draw_seed(settings.seed, fold.number))
     backbone = build(settings.arch, len(settings.features), settings.width)
+    for dropout in backbone.decoder.modules():
+        if isinstance(dropout, nn.Dropout2d):
+            dropout.p = settings.dropout
     backbone.margin = MARGIN  # validated as it will predict
     backbone.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
     optimizer = adamw(backbone, settings)

@@ -3,6 +3,7 @@
 Read from the top: `train_member` prepares and finishes, `_epoch` trains and validates once, `_train_epoch` is one pass.
 """
 
+import json
 import math
 import time
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models.backbones import MARGIN, BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
 from fcer.models.device import choose_device
+from fcer.runtime.files import atomic_path
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World
 from fcer.training.epoch_loop import run_epochs, set_learning_rate
@@ -32,7 +34,7 @@ from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings, training_key
 from fcer.training.validation import check_classes, validate
 
-__all__ = ["MemberResult", "train_member"]
+__all__ = ["MemberResult", "history_file", "train_member"]
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,17 @@ def train_member(
     kept = best_epoch(records)
     info = _info(dataset, task, learner.backbone.spec, records[kept - 1].score)
     if world.is_main:
+        with atomic_path(history_file(path)) as partial:  # before the checkpoint: where that is, all is there
+            partial.write_text(json.dumps([record._asdict() for record in records], indent=1) + "\n")
         save_checkpoint(path, learner.backbone, info)
         task.resume.unlink(missing_ok=True)
     world.share(None)  # nobody leaves before the checkpoint is there
     return MemberResult(path, info, records, kept, trained=True)
+
+
+def history_file(path: Path) -> Path:
+    """Where every epoch of the member in `path` is written down."""
+    return path.with_suffix(".history.json")
 
 
 def _epoch(task: _Task, learner: Learner, records: list[EpochRecord], bar: "tqdm[Any]") -> EpochRecord:
@@ -223,4 +232,5 @@ def _bar(task: _Task) -> "tqdm[Any]":
         desc=f"fold {task.fold.number}",
         unit="batch",
         disable=None if task.world.is_main else True,
+        leave=False,
     )

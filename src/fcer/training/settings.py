@@ -46,6 +46,8 @@ class MemberSettings(FromConfig):
     """`plateau` halves at half of that."""
     pos_weight: float = Config.pos_weight
     clip_norm: float = Config.clip_norm
+    dropout: float = Config.member_dropout
+    """In the decoder."""
     seed: int = Config.seed
     """Of weights, order, views and dropout, each drawn anew for every fold and epoch."""
     device: str = Config.device
@@ -65,7 +67,10 @@ class MemberSettings(FromConfig):
 
     def deciding(self) -> dict[str, Any]:
         """The settings that decide what comes out, by name."""
-        return {name: value for name, value in asdict(self).items() if name not in _WHERE_ONLY}
+        deciding = {name: value for name, value in asdict(self).items() if name not in _WHERE_ONLY}
+        if not self.dropout:  # members of before, when there was none, are the same
+            del deciding["dropout"]
+        return deciding
 
 
 def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:

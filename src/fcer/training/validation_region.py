@@ -19,13 +19,15 @@ from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.core.surface import surface_losses
 from fcer.errors import ConfigError, DataError
-from fcer.models.student import WINDOWS, UncertaintyHead
+from fcer.models.student import CONTEXT_ROWS, FIRE_ROWS, UncertaintyHead
 from fcer.models.thresholds import threshold_logit
 from fcer.training.feature_shards import CachedSplit
 
 __all__ = ["FireInterval", "RankedPixels", "ValidationRegion", "auroc_interval", "gather_region", "mean_asd"]
 
 _DRAWS = 1000
+_LOGIT = -1 - CONTEXT_ROWS - FIRE_ROWS
+"""Its row among all numbers of a pixel, from behind."""
 
 
 class RankedPixels(NamedTuple):
@@ -78,7 +80,7 @@ class ValidationRegion(NamedTuple):
     @property
     def logit_P(self) -> NDArray[np.float32]:
         """Of fire, as the backbone has it."""
-        logit_P: NDArray[np.float32] = self.rows_RP[-1 - len(WINDOWS)].numpy()
+        logit_P: NDArray[np.float32] = self.rows_RP[_LOGIT].numpy()
         return logit_P
 
     def auroc(self, head: UncertaintyHead) -> float:
@@ -122,8 +124,8 @@ def gather_region(split: CachedSplit, anchor_px: float, threshold: float = FIRE_
         burnt.append(y_BP[near])
         samples.append(start + np.nonzero(near)[0])
         start += len(y_BP)
-    rows_RP = torch.cat(inputs, dim=1) if inputs else torch.empty(1 + len(WINDOWS), 0)
-    predicted_P = (rows_RP[-1 - len(WINDOWS)] > above).numpy()
+    rows_RP = torch.cat(inputs, dim=1) if inputs else torch.empty(-_LOGIT, 0)
+    predicted_P = (rows_RP[_LOGIT] > above).numpy()
     error_P = predicted_P != np.concatenate(burnt)
     if error_P.all() or not error_P.any():
         found = "no error" if error_P.size and not error_P.any() else "errors only" if error_P.size else "no pixel"
@@ -147,7 +149,9 @@ def mean_asd(split: CachedSplit, threshold: float = FIRE_THRESHOLD) -> float:
     distances = []
     for block in split.blocks():
         shape = (-1, split.side, split.side)
-        predicted = block.passes_BKP.float().mean(1) > threshold
+        # where another method teaches, its uncertainty is in the passes' place
+        own = block.logits_BP.sigmoid() if split.has_one_teacher else block.passes_BKP.float().mean(1)
+        predicted = own > threshold
         fire = block.y_BP.bool()
         distances.append(surface_losses(predicted.reshape(shape).numpy(), fire.reshape(shape).numpy()).asd)
     defined = np.concatenate(distances)

@@ -26,6 +26,10 @@ class _OfMembers(Method):
         """One for each member."""
         return len(predictors.members)
 
+    def parameters(self, predictors: Predictors) -> int:
+        """Those of all members."""
+        return sum(weight.numel() for member in predictors.members for weight in member.backbone.parameters())
+
 
 @method("ensemble")
 class Ensemble(_OfMembers):

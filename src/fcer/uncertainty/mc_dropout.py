@@ -1,4 +1,8 @@
-"""Monte Carlo dropout (Gal and Ghahramani 2016): several passes through one backbone with dropout left on."""
+"""Monte Carlo dropout (Gal and Ghahramani 2016): several passes through one backbone with dropout left on.
+
+Dropout is that of the temporal encoder, where there is one, and of the decoder: at the rate of training, or where
+members were trained without (`member_dropout` 0) at a small one that is put in for the passes (Ledda et al. 2023).
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +12,16 @@ import torch
 from torch import nn
 
 from fcer.core.disagreement import normalized_std
-from fcer.errors import ConfigError
 from fcer.models.backbones import Backbone
 from fcer.models.ensemble import standardise
 from fcer.models.inference import predict_logits
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 from fcer.uncertainty.registry import Method, method
 
-__all__ = ["MonteCarloDropout", "dropout_left_on"]
+__all__ = ["PUT_IN", "MonteCarloDropout", "dropout_left_on"]
+
+PUT_IN = 0.1
+"""Share of the decoder's maps that is left out of a backbone that was trained with all of them."""
 
 
 @method("mc_dropout")
@@ -34,28 +40,22 @@ class MonteCarloDropout(Method):
         """As many as were asked for."""
         return predictors.dropout_passes
 
-    def check(self, predictors: Predictors) -> None:
-        """The backbone must have dropout."""
-        if not _dropouts(backbone := predictors.alone[0]):
-            raise ConfigError(
-                f"methods: {backbone.spec.arch} has no dropout, so that mc_dropout cannot be; leave it out"
-            )
-
 
 @contextmanager
-def dropout_left_on(backbone: Backbone) -> Iterator[None]:
-    """Within the block, dropout alone is as in training."""
-    for dropout in _dropouts(backbone):
+def dropout_left_on(backbone: Backbone, rate: float = PUT_IN) -> Iterator[None]:
+    """Within the block, dropout alone is as in training, the decoder's at this rate."""
+    dropouts = [module for module in backbone.modules() if isinstance(module, nn.Dropout | nn.Dropout2d)]
+    before = [dropout.p for dropout in dropouts]
+    for dropout in dropouts:
         dropout.train()
+        if isinstance(dropout, nn.Dropout2d):
+            dropout.p = rate
     try:
         yield
     finally:
-        for dropout in _dropouts(backbone):
+        for dropout, p in zip(dropouts, before, strict=True):
             dropout.eval()
-
-
-def _dropouts(backbone: Backbone) -> list[nn.Module]:
-    return [module for module in backbone.modules() if isinstance(module, nn.Dropout)]
+            dropout.p = p
 
 
 def _passes(seen: SeenBatch) -> FloatMaps:
@@ -63,7 +63,7 @@ def _passes(seen: SeenBatch) -> FloatMaps:
     predictors = seen.predictors
     backbone, normalization = predictors.alone
     x_BTCHW = standardise(seen.read, seen.samples, normalization)
-    with torch.random.fork_rng(), dropout_left_on(backbone):
+    with torch.random.fork_rng(), dropout_left_on(backbone, predictors.dropout or PUT_IN):
         torch.manual_seed(predictors.seed + seen.start)
         passes = [
             predict_logits(backbone, x_BTCHW)[:, 0].sigmoid().cpu().numpy() for _ in range(predictors.dropout_passes)

@@ -14,7 +14,7 @@ from fcer.maps.predicted_maps import PredictedMaps, write_maps
 from fcer.models.ensemble import batches_of, sample_labels, sample_sizes
 from fcer.runtime.files import scratch_folder
 from fcer.uncertainty.predictors import Predictors, SeenBatch
-from fcer.uncertainty.registry import method_named
+from fcer.uncertainty.registry import Draws, method_named
 
 __all__ = ["pass_counts", "write_method_maps"]
 
@@ -47,6 +47,10 @@ def write_method_maps(path: Path, predictors: Predictors, samples: Samples, year
             )
             for name in ("y", *names)
         }
+        drawn = {name: method for name, method in by_name.items() if isinstance(method, Draws)}
+        for name in drawn:
+            wide = (shape[0], predictors.dropout_passes, *shape[1:])
+            arrays[f"{name}_samples"] = np.lib.format.open_memmap(folder / f"{name}_samples.npy", "w+", np.uint8, wide)
         with tqdm(total=len(samples), desc=f"predict {year}", unit="sample", disable=None, leave=False) as bar:
             for where in batches_of(samples):
                 read = [samples.raw(k) for k in range(where.start, where.stop)]
@@ -57,6 +61,8 @@ def write_method_maps(path: Path, predictors: Predictors, samples: Samples, year
                 for name, method in by_name.items():
                     arrays[f"{name}_prob"][place] = method.prob(seen)
                     arrays[f"{name}_unc"][place] = method.unc(seen)
+                for name, drawing in drawn.items():
+                    arrays[f"{name}_samples"][where, :, :rows, :columns] = drawing.samples(seen)
                 bar.update(where.stop - where.start)
         labels: dict[str, NDArray[Any]] = {**sample_labels(samples)}
         if samples.crop is None:

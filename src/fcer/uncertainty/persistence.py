@@ -28,3 +28,7 @@ class Persistence(Method):
     def passes(self, predictors: Predictors) -> int:  # noqa: ARG002
         """It takes no model."""
         return 0
+
+    def parameters(self, predictors: Predictors) -> int:  # noqa: ARG002
+        """It has learnt nothing."""
+        return 0

@@ -3,9 +3,10 @@
 Shape suffixes: K members, B samples, F features of the decoder's last map, H height, W width.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from fcer.models.backbones import Backbone
 from fcer.models.ensemble import Batch, RawSample, pass_through, standardise
 from fcer.models.inference import predict
 from fcer.models.members import Member
+from fcer.models.persistence_baseline import burning_today
 from fcer.models.student_files import LoadedStudent
 
 __all__ = ["FloatMaps", "Predictors", "SeenBatch", "SinglePass"]
@@ -43,6 +45,10 @@ class Predictors:
     """Where members predict."""
     threshold: float = FIRE_THRESHOLD
     """Probability above which fire is predicted."""
+    dropout: float = 0.0
+    """Of the decoder in training."""
+    families: Mapping[str, Path] = field(default_factory=dict)
+    """Weights of methods that were trained for themselves, by the method's name."""
 
     @property
     def trained_along(self) -> LoadedStudent | None:
@@ -101,6 +107,11 @@ class SeenBatch:
                 own.student.backbone, standardise(self.read, self.samples, own.normalization)
             )
             return SinglePass(logits_B1HW[:, 0].cpu(), features_BFHW.cpu())
+        return self.of_backbone
+
+    @cached_property
+    def of_backbone(self) -> SinglePass:
+        """Of the member that the student began with, trained along or not."""
         assert self.batch.features_BFHW is not None
         place = list(self.predictors.members).index(self.predictors.backbone)
         return SinglePass(torch.from_numpy(self.batch.logits_KBHW[place]), torch.from_numpy(self.batch.features_BFHW))
@@ -109,3 +120,8 @@ class SeenBatch:
     def prob_BHW(self) -> FloatMaps:
         """The student's probability, which is its backbone's."""
         return np.asarray(self.alone.logits_BHW.sigmoid())
+
+    @cached_property
+    def today_BHW(self) -> torch.Tensor:
+        """Where fire burns on the last day seen, 0 or 1."""
+        return torch.from_numpy(np.stack([burning_today(days, self.samples) for days, _ in self.read])).float()

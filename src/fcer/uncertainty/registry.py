@@ -19,12 +19,15 @@ from fcer.config.checks import METHODS
 from fcer.errors import ConfigError, FcerWarning
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 
-__all__ = ["GROUP", "Method", "installed_methods", "method", "method_named"]
+__all__ = ["GROUP", "Draws", "Method", "installed_methods", "method", "method_named"]
 
 GROUP = "fcer.methods"
 """Under which other packages name their methods."""
 
-_FAMILIES = ("student", "ensemble", "entropy", "mc_dropout", "tta", "laplace", "density", "controls", "persistence")
+_FAMILIES = (
+    *("student", "ensemble", "entropy", "mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion"),
+    *("controls", "persistence"),
+)
 """Modules of this package that register methods."""
 
 
@@ -49,8 +52,21 @@ class Method(Protocol):
         """How many passes through a backbone it takes where it runs alone."""
         return 1
 
+    def parameters(self, predictors: Predictors) -> int:
+        """Numbers that were learnt; those of the student's backbone unless a method has more."""
+        return sum(weight.numel() for weight in predictors.alone[0].parameters())
+
     def check(self, predictors: Predictors) -> None:
         """Refuse predictors that it cannot work with, before anything is predicted."""
+
+
+@runtime_checkable
+class Draws(Protocol):
+    """A method that can show the maps behind its probability, as many as there are `--passes`."""
+
+    def samples(self, seen: SeenBatch) -> FloatMaps:
+        """Draws of tomorrow's fire (B, passes, H, W), 1 where it burns."""
+        ...
 
 
 _OWN: dict[str, Method] = {}

@@ -18,7 +18,13 @@ class DistilledStudent(Method):
         assert seen.predictors.student is not None
         with torch.inference_mode():
             logits_BHW, features_BFHW = seen.alone
-            return np.asarray(seen.predictors.student.student.head(features_BFHW, logits_BHW).sigmoid())
+            head = seen.predictors.student.student.head
+            return np.asarray(head(features_BFHW, logits_BHW, seen.today_BHW if head.spec.fire else None).sigmoid())
+
+    def parameters(self, predictors: Predictors) -> int:
+        """Those of its backbone and its head."""
+        assert predictors.student is not None
+        return sum(weight.numel() for weight in predictors.student.student.parameters())
 
     def check(self, predictors: Predictors) -> None:
         """There must be a student."""

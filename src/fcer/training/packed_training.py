@@ -1,0 +1,93 @@
+"""Training a packed ensemble (Laurent et al. 2023): all members see every batch, each from first weights of its own.
+
+Shape suffixes: B samples, T days, C channels, K members, H height, W width.
+"""
+
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fcer.core.segmentation import average_precision_score
+from fcer.data.samples import Samples
+from fcer.models.backbones import BackboneSpec, build
+from fcer.models.packed import PackedBackbone, pack_states
+from fcer.training.batches import draw_seed, epoch_batches, load
+from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
+from fcer.training.epochs import EpochRecord
+from fcer.training.feature_cache import Teaching
+from fcer.training.learner import adamw, fire_loss
+from fcer.training.schedules import member_learning_rate
+from fcer.training.settings import MemberSettings
+
+__all__ = ["fit_packed", "new_packed", "packed_spec"]
+
+_ALPHA = 2
+"""How much wider all members together are than one of the ensemble."""
+
+
+def packed_spec(settings: MemberSettings, members: int) -> BackboneSpec:
+    """The shape of each member."""
+    width = min(1.0, settings.width * _ALPHA / members)
+    return build(settings.arch, len(settings.features), width).spec
+
+
+def new_packed(spec: BackboneSpec, members: int, seed: int) -> PackedBackbone:
+    """With the first weights that separate members of these seeds would have."""
+    states = []
+    for member in range(members):
+        torch.manual_seed(draw_seed(seed, member))
+        states.append(build(spec.arch, spec.channels, spec.width).state_dict())
+    packed = PackedBackbone(spec, members)
+    packed.load_state_dict(pack_states(states))
+    return packed
+
+
+def fit_packed(
+    teaching: Teaching, settings: MemberSettings, spec: BackboneSpec, resume: tuple[Path, str]
+) -> dict[str, Tensor]:
+    """The weights that are best on the validation years."""
+    member, members = teaching.backbone, len(teaching.teachers)
+    training, validation = teaching.training(member.normalization), teaching.validation(member.normalization)
+    with torch.random.fork_rng():
+        packed = new_packed(spec, members, settings.seed)
+        optimizer = adamw(packed, settings)
+
+        def step(records: list[EpochRecord]) -> EpochRecord:
+            started, epoch, lr = time.perf_counter(), len(records) + 1, member_learning_rate(settings, records)
+            set_learning_rate(optimizer, lr)
+            order = np.random.default_rng((settings.seed, epoch)).permutation(len(training)).tolist()
+            torch.manual_seed(draw_seed(settings.seed, epoch))
+            training.set_epoch(epoch)
+            packed.train()
+            total = 0.0
+            batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
+            for x_BTCHW, y_B1HW in load(training, batches, workers=0, pin=False):
+                loss = fire_loss(packed(x_BTCHW), y_B1HW.expand(-1, members, -1, -1), settings.pos_weight)
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(packed.parameters(), settings.clip_norm)
+                optimizer.step()
+                optimizer.zero_grad()
+                total += float(loss.detach()) * len(x_BTCHW)
+            val_loss, val_ap = _validate(packed, validation, settings)
+            return EpochRecord(epoch, total / len(training), val_loss, val_ap, lr, time.perf_counter() - started)
+
+        learner = ModelLearner("packed", packed, optimizer)
+        return run_epochs(learner, step, epochs=settings.epochs, patience=settings.patience, resume=resume).weights
+
+
+@torch.no_grad()
+def _validate(packed: PackedBackbone, validation: Samples, settings: MemberSettings) -> tuple[float, float]:
+    """Loss and average precision of the members' mean."""
+    packed.eval()
+    order = list(range(len(validation)))
+    batches = [order[k : k + settings.batch_size] for k in range(0, len(order), settings.batch_size)]
+    total, prob, fire = 0.0, [], []
+    for x_BTCHW, y_B1HW in load(validation, batches, workers=0, pin=False):
+        logits_BKHW = packed(x_BTCHW)
+        total += float(fire_loss(logits_BKHW, y_B1HW.expand_as(logits_BKHW), settings.pos_weight)) * len(x_BTCHW)
+        prob.append(logits_BKHW.sigmoid().mean(1).flatten().numpy())
+        fire.append(y_B1HW.bool().flatten().numpy())
+    return total / len(order), average_precision_score(np.concatenate(fire), np.concatenate(prob))
