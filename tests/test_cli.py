@@ -37,7 +37,7 @@ def options_in(text: str) -> list[str]:
 @pytest.mark.parametrize("name", [*COMMANDS, "config"])
 def test_help_has_the_ten_that_are_used_most_and_help_all_the_rest_by_subject(name: str, fcer_main):
     options = COMMANDS[name].options if name in COMMANDS else tuple(fields())
-    general = {"config", "help_all", "debug"}
+    general = {"config", "help_all", "dry_run", "debug"}
     _, first, _ = fcer_main(name, "--help")
     _, every, _ = fcer_main(name, "--help-all")
     assert set(options_in(first)) - general == set(first_of(options)) and len(first_of(options)) <= 10

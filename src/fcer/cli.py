@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import sys
+import textwrap
 import time
 import traceback
 import warnings
@@ -33,6 +34,8 @@ __all__ = ["main", "parse", "resolved_of"]
 
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Options that may stand before the command, too."""
+_ENOUGH = 100
+"""Characters by which a warning is known again."""
 _STOPPED = "stopped; the same command goes on from what is complete"
 
 
@@ -187,4 +190,5 @@ class _Warnings:
         """How often the same was to be said again."""
         for kind, count in self._alike.items():
             if count > 1 and not self._verbose:
-                print(f"fcer: warning: {count - 1} more like this (-v shows them): {kind}", file=sys.stderr)
+                said = textwrap.shorten(kind.replace("… ", ""), _ENOUGH, placeholder=" …")
+                print(f"fcer: warning: {count - 1} more like this (-v shows them): {said}", file=sys.stderr)
