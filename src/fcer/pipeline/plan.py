@@ -1,20 +1,16 @@
 """What a study would do: what is there, what is to be made, about how long that takes and how large it is."""
 
-import time
 from collections.abc import Sequence
-
-import torch
 
 from fcer.data.folds import Fold
 from fcer.data.synthetic.fires import MANIFEST
-from fcer.models.backbones import architecture, build
+from fcer.models.backbones import architecture
 from fcer.pipeline.members import plan_members
 from fcer.pipeline.study_data import StudyData, recipe_of, synthetic_home
+from fcer.training.probe import probe_training
 
 __all__ = ["plan_study"]
 
-_PROBE = 2
-"""Samples that are passed forth and back to see how fast this machine is; more take proportionally longer."""
 _PASSES = 3
 """A pass forth and back costs about as much as three passes forth."""
 
@@ -30,7 +26,7 @@ def plan_study(data: StudyData, *, distils: bool, predicts: bool) -> list[str]:
         Whether maps of the test years are.
     """
     config, ensembles = data.config, [data.member_folds(year) for year in data.ensemble_years]
-    seconds, weights = _probe(data)
+    seconds, weights = probe_training(config.arch, len(data.features), config.width, config.crop)
     lines, there = [_data_line(data)], _is_there(data)
     folds = {fold.number: fold for folds in ensembles for fold in folds}
     members = sum(len(folds) for folds in ensembles)
@@ -83,19 +79,6 @@ def _samples(data: StudyData, years: Sequence[int]) -> int:
         return sum(len(fire.first_days(days)) for fire in data.open(years).fires(years))
     recipe = recipe_of(data.config)
     return round(len(years) * recipe.fires_per_year * (sum(recipe.fire_days) / 2 - days))
-
-
-def _probe(data: StudyData) -> tuple[float, int]:
-    """Seconds of a sample forth and back, and the bytes of a member's weights."""
-    config = data.config
-    backbone = build(config.arch, len(data.features), config.width).train()
-    days = torch.rand(_PROBE, architecture(config.arch).days, len(data.features), config.crop, config.crop)
-    times = []
-    for _ in range(2):  # the first makes room
-        begun = time.perf_counter()
-        backbone(days).mean().backward()
-        times.append(time.perf_counter() - begun)
-    return min(times) / _PROBE, sum(4 * weight.numel() for weight in backbone.parameters())
 
 
 def _duration(seconds: float) -> str:
