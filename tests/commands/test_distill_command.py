@@ -155,7 +155,7 @@ def test_cache_list_and_clear(copied: Path, distilled: tuple[Path, str]):
 
 
 def wait_for(folder: Path, pattern: str, process) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not list(folder.glob(pattern)):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline

@@ -95,7 +95,7 @@ def test_killed_and_started_again_it_ends_with_the_same_weights(trained: tuple[P
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
     call = [sys.executable, "-m", "fcer", "train", *longer, "--checkpoints", str(killed)]
     process = subprocess.Popen(call, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not list(killed.glob("*")) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)

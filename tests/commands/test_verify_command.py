@@ -158,7 +158,7 @@ def test_a_killed_rehearsal_goes_on_to_the_same_record(agency: Path, here: Path)
     call = (*REHEARSE, "--data", agency / "fires", "--out", here / "killed")
     process = start(here, *call)
     record = here / "killed" / "record.csv"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not record.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     process.kill()

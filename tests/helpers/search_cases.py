@@ -29,9 +29,12 @@ def write_cache(folder: Path, samples: int = 6) -> Path:
                 1 / (1 + np.exp(distance[:, None] + rng.normal(size=(samples, MEMBERS, SIDE, SIDE))))
             ).half(),
             "y": torch.from_numpy((distance <= 0).astype(np.uint8)),
+            "today": torch.from_numpy((distance <= -1).astype(np.uint8)),
         }
         save_file(arrays, folder / f"{split}-00000.safetensors")
-    (folder / "cache.json").write_text(json.dumps({"key": "k", "samples": [samples, samples]}))
+    (folder / "cache.json").write_text(
+        json.dumps({"key": "k", "samples": [samples, samples], "fires": [f"fire{k // 2}" for k in range(samples)]})
+    )
     return folder
 
 

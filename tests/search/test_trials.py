@@ -54,6 +54,14 @@ def ignore(_record: object) -> None:
     pass
 
 
+def test_errors_may_be_learnt_and_are_scored_on_fires_not_seen(cache: Path, trials: HeadTrials):
+    settings = HeadSettings(lr=0.1, epochs=4, target="error", loss="bce", logit=True, context=True, fire=True)
+    told = []
+    scores = trials.fit(settings, told.append)
+    assert scores.auroc == pytest.approx(max(record.score for record in told), abs=1e-9)
+    assert np.isfinite(scores.auroc_within) and len(told) == 4
+
+
 @pytest.mark.parametrize("target", ["std", "entropy"])
 def test_scores_are_those_of_the_best_epoch_near_fire(target: str, cache: Path, trials: HeadTrials):
     settings = HeadSettings(lr=0.1, epochs=8, target=target)

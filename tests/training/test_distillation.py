@@ -14,12 +14,15 @@ from fcer.core.ranking import auroc_score, auroc_within_score
 from fcer.core.regions import fire_region
 from fcer.data.dataset import Dataset
 from fcer.errors import ConfigError, FcerWarning
+from fcer.maps.predicted_maps import open_maps
 from fcer.models import load_checkpoint, predict_logits
 from fcer.models.members import Member
+from fcer.models.raw_days import predict_days
 from fcer.models.student_files import backbone_file, head_file, load_student
 from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
+from fcer.uncertainty import Predictors, write_method_maps
 from plain_interval import plain_interval
 from teaching_cases import make_teaching
 from training_cases import QUICK as MEMBER
@@ -261,6 +264,24 @@ def test_a_head_may_learn_the_backbones_errors(teaching: Teaching, folders: dict
     assert not again.fitted and again.records == made.records
     with pytest.raises(ConfigError, match=r"^head_target: the errors of a backbone that is trained along move with it"):
         distil(teaching, error, anchor=4.0, joint=JOINT, **folders)
+
+
+def test_a_student_of_surroundings_learns_from_every_member_and_predicts_raw_days(
+    teaching: Teaching, folders: dict[str, Path], tmp_path: Path
+):
+    around = {"decoder": False, "logit": True, "context": True, "fire": True, "hidden": (4,)}
+    made = distil(teaching, dataclasses.replace(HEAD, target="error", loss="bce", **around), anchor=4.0, **folders)
+    assert len(list(folders["cache"].glob("*-validation"))) == 2, "two other members, each on its own year"
+    loaded = load_student(made.folder)
+    assert loaded.student.head.spec.rows == list(range(8, 8 + 1 + 4 + 5))
+    samples = teaching.validation()
+    predictors = Predictors(teaching.teachers, teaching.backbone, loaded)
+    write_method_maps(tmp_path / "predictions_2020.npz", predictors, samples, 2020, ["student"])
+    served = predict_days(loaded, np.stack([samples.raw(k)[0] for k in range(len(samples))]))
+    with open_maps(tmp_path / "predictions_2020.npz") as maps:
+        everything = slice(0, len(samples))
+        np.testing.assert_allclose(maps.unc("student", everything), served.uncertainty_BHW, atol=1e-5)
+        np.testing.assert_allclose(maps.prob("student", everything), served.probability_BHW, atol=1e-5)
 
 
 @pytest.mark.parametrize("along", [None, JOINT], ids=["frozen", "joint"])

@@ -79,7 +79,7 @@ def zone_tables(
             for miss in misses:
                 key: dict[str, Any] = {"year": test.year, "method": method, "family": name, "nominal_miss": miss}
                 key["fitted"] = fitted
-                if n_fires > 1 and 0 < miss < smallest_miss(n_fires):
+                if n_fires < 2 or 0 < miss < smallest_miss(n_fires):
                     refused[f"{miss:g} of {name} zones ({n_fires} fires)"] = None
                     rows.append({**key, **known})
                     continue

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from fcer.models.backbones import AttendedDays, BackboneSpec, build
 from fcer.models.temporal_attention import merge_days
+from fcer.models.unet import DecoderBlock
 
 __all__ = ["PackedBackbone", "pack_states"]
 
@@ -26,26 +27,27 @@ class PackedBackbone(nn.Module):
         self.spec, self.members = spec, members
         small = build(spec.arch, spec.channels, spec.width)
         self.days = small.days
-        self.model = _grouped(small.model, members)
+        self.model = small.model
+        _grouped(self.model, members)
         # attention is small and no convolution: each member keeps its own
-        attends = isinstance(small, AttendedDays)
-        self.ltae = nn.ModuleList(build(spec.arch, spec.channels, spec.width).ltae for _ in range(members * attends))
+        again = [build(spec.arch, spec.channels, spec.width) for _ in range(members)]
+        self.ltae = nn.ModuleList(one.ltae for one in again if isinstance(one, AttendedDays))
 
     def forward(self, x_BTCHW: Tensor) -> Tensor:
         """Logits of tomorrow's fire by each member."""
         maps = self._maps(x_BTCHW)
         y_BCHW, *skips = reversed(maps)
-        decoder = cast(nn.Module, self.model.decoder)
-        for block, skip_BCHW in zip_longest(cast(nn.ModuleList, decoder.blocks), skips):
+        for block, skip_BCHW in zip_longest(self.model.decoder.blocks, skips):
             y_BCHW = functional.interpolate(y_BCHW, scale_factor=2.0, mode="nearest")
             if skip_BCHW is not None:
                 y_BCHW = self._beside(y_BCHW, skip_BCHW)
+            assert isinstance(block, DecoderBlock)
             y_BCHW = block.dropout(block.conv2(block.conv1(y_BCHW)))
-        return cast(Tensor, cast(nn.Module, self.model.segmentation_head)(y_BCHW))
+        return cast(Tensor, self.model.segmentation_head(y_BCHW))
 
     def _maps(self, x_BTCHW: Tensor) -> list[Tensor]:
         """The encoder's five maps with the days merged, finest first."""
-        encoder = cast(nn.Module, self.model.encoder)
+        encoder = self.model.encoder
         if not self.ltae:
             return cast(list[Tensor], encoder(x_BTCHW.flatten(1, 2).repeat(1, self.members, 1, 1)))
         by_day = encoder(x_BTCHW.flatten(0, 1).repeat(1, self.members, 1, 1))
@@ -71,7 +73,7 @@ class PackedBackbone(nn.Module):
 
 def pack_states(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The state of a packed backbone from those of separate ones."""
-    packed = {}
+    packed: dict[str, Tensor] = {}
     for name, first in states[0].items():
         if name.startswith("ltae."):
             packed |= {f"ltae.{k}.{name.removeprefix('ltae.')}": state[name] for k, state in enumerate(states)}
@@ -80,7 +82,7 @@ def pack_states(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     return packed
 
 
-def _grouped(module: nn.Module, members: int) -> nn.Module:
+def _grouped(module: nn.Module, members: int) -> None:
     """The module with every convolution and batch norm in as many groups as there are members, in place."""
     for name, child in module.named_children():
         if isinstance(child, nn.Conv2d):
@@ -93,4 +95,3 @@ def _grouped(module: nn.Module, members: int) -> nn.Module:
             _grouped(child, members)
             continue
         setattr(module, name, grown)
-    return module

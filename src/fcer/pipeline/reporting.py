@@ -11,6 +11,7 @@ from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.report import join, write_report
+from fcer.report.costs import read_costs
 
 __all__ = ["is_the_papers", "report_results"]
 
@@ -42,6 +43,7 @@ def report_results(
         maps=[path for folder in folders for path in _maps(folder)],
         ablation={folder.name: Results.read(folder) for folder in config.ablation},
         zones=results.zones,
+        costs=read_costs(folders),
         paper=paper,
         provenance={"MLflow run": log.id, **provenance, "fingerprint of results": _fingerprint(folders)},
     )

@@ -28,7 +28,7 @@ class _Now(NamedTuple):
     answers: Answers
     identity: dict[str, str]
     meant: tuple[str, str]
-    """The version, and its calibration, that the address meant."""
+    """The version that the address meant, and the run that calibrated it last."""
     since: float
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from fcer.evaluation.results import Results
 from fcer.report.cases import read_cases
 from fcer.report.corp import corp
+from fcer.report.costs import cost_figure
 from fcer.report.curves import ablation as ablation_figure
 from fcer.report.curves import reliability, risk_coverage, sensitivity, thresholds
 from fcer.report.formats import latex, markdown
@@ -33,6 +34,7 @@ def write_report(
     maps: Sequence[Path] = (),
     ablation: Mapping[str, Results] | None = None,
     zones: pd.DataFrame | None = None,
+    costs: pd.DataFrame | None = None,
     paper: bool = False,
     title: str = "Wildfire uncertainty near the fire's edge",
     provenance: Mapping[str, str] | None = None,
@@ -52,6 +54,8 @@ def write_report(
         Further results by name, such as those of other backbones, to set side by side.
     zones:
         Guaranteed zones on the years of the results, as `zones.csv` has them.
+    costs:
+        What each method costs, as `costs.csv` has it.
     paper:
         Whether this is the paper's experiment; the paper's Table 1 then stands beside ours.
     title:
@@ -64,6 +68,8 @@ def write_report(
     The files written, the page last.
     """
     figures, notes = make_figures(results, maps=maps, ablation=ablation or {})
+    if costs is not None:
+        figures.append(cost_figure(costs, results, zones, looks(results.settings.methods)))
     zone_part = None
     if zones is not None:
         # zones may be of methods that were not evaluated

@@ -16,9 +16,10 @@ from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import FcerError
 from fcer.training.epochs import EpochRecord
+from fcer.training.error_head import MemberErrors, fit_error_head
 from fcer.training.feature_cache import FeatureCache
-from fcer.training.feature_shards import CachedSplit
-from fcer.training.head import FittedHead, HeadTask, fit_head
+from fcer.training.feature_shards import ERROR, CachedSplit
+from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.validation_region import ValidationRegion, gather_region
 
@@ -45,7 +46,8 @@ class HeadTrials:
 
     def __init__(self, cached: FeatureCache, anchor_px: float, threshold: float = FIRE_THRESHOLD) -> None:
         self._training = cached.training.widened()  # once: every target's task shares it
-        self._validation = cached.validation
+        self._validation, self._fires = cached.validation, cached.fires
+        self._anchor_px, self._threshold = anchor_px, threshold
         self._region = gather_region(cached.validation, anchor_px, threshold)
         self._teacher_ranks_P = _ranks(_teacher_uncertainty(cached.validation, anchor_px))
         self._tasks: dict[str, HeadTask] = {}
@@ -58,19 +60,25 @@ class HeadTrials:
                 "train members that differ, or choose another --anchor"
             )
         target = settings.target
+        if target == ERROR:
+            # of the backbone alone: other members' validation years are not in its cache
+            learnt = fit_error_head([self._errors()], settings, threshold=self._threshold, on_epoch=on_epoch)
+            return self._score(learnt.near_fire.uncertainty_P, learnt.best_epoch)
         if target not in self._tasks:
             self._tasks[target] = HeadTask.of(self._training, self._validation, self._region, target)
         fitted = fit_head(self._tasks[target], settings, on_epoch=on_epoch, bar=False)
-        return self._score(fitted)
+        return self._score(self._region.uncertainty(fitted.head), fitted.best_epoch)
 
-    def _score(self, fitted: FittedHead) -> Scores:
-        uncertainty_P = self._region.uncertainty(fitted.head)
+    def _errors(self) -> MemberErrors:
+        return MemberErrors.of(self._validation, self._fires, self._anchor_px, self._threshold)
+
+    def _score(self, uncertainty_P: FloatArray, best_epoch: int) -> Scores:
         if np.ptp(uncertainty_P) == 0:
             raise FcerError("head: its uncertainty is the same everywhere near fire; try a lower --head-lr")
         counts = rank_counts(self._region.error_P, uncertainty_P)
         fidelity = float(np.corrcoef(_ranks(uncertainty_P), self._teacher_ranks_P)[0, 1])
         within = self._region.ranked_by(uncertainty_P).auroc_within()
-        return Scores(float(auroc(counts)), float(auprc(counts)), fidelity, fitted.best_epoch, within)
+        return Scores(float(auroc(counts)), float(auprc(counts)), fidelity, best_epoch, within)
 
 
 def reference_scores(region: ValidationRegion) -> dict[str, dict[str, float]]:

@@ -16,14 +16,21 @@ import numpy as np
 from fcer import __version__
 from fcer.core.regions import radius_in_pixels
 from fcer.core.segmentation import FIRE_THRESHOLD
-from fcer.data.samples import Samples
 from fcer.errors import ConfigError, FcerWarning
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
 from fcer.training.error_head import MemberErrors, fit_error_head
-from fcer.training.feature_cache import ENSEMBLE, FeatureCache, Teaching, cache_features, cache_key, cache_validation
+from fcer.training.feature_cache import (
+    ENSEMBLE,
+    FeatureCache,
+    Teaching,
+    cache_features,
+    cache_key,
+    cache_validation,
+    fires_of,
+)
 from fcer.training.feature_methods import fit_feature_methods
 from fcer.training.feature_shards import ERROR
 from fcer.training.fire_scores import scores_by_fire, write_fire_scores
@@ -108,7 +115,7 @@ def distil(
     if joint is not None:
         fitted = fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
     elif settings.target == ERROR:
-        own = MemberErrors.of(cached.validation, _fire_of_samples(teaching.validation()), anchor_px, threshold)
+        own = MemberErrors.of(cached.validation, fires_of(teaching.validation()), anchor_px, threshold)
         others = [] if settings.decoder else _other_members(teaching, cache, anchor_px, threshold)
         fitted = _on_the_backbone(teaching, *fit_error_head([own, *others], settings, threshold=threshold, **how))
     else:
@@ -118,7 +125,7 @@ def distil(
     if joint is None:
         save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone, teaching.views))
     chosen = {"frozen": joint is None, "anchor_px": anchor_px, "threshold": threshold, "key": key}
-    fire_N = _fire_of_samples(teaching.validation())
+    fire_N = fires_of(teaching.validation())
     write_fire_scores(folder, scores_by_fire(fitted.near_fire, fire_N))
     _write(folder, fitted, _info(teaching, settings, fitted, fire_N, **chosen))
     resume[0].unlink(missing_ok=True)
@@ -138,7 +145,7 @@ def _other_members(teaching: Teaching, cache: Path, anchor_px: float, threshold:
         if member is teaching.backbone or set(member.fold.validation) & set(teaching.backbone.fold.validation):
             continue
         alone = replace(teaching, teachers=[member], backbone=member, teacher=ENSEMBLE)
-        fire_N = _fire_of_samples(alone.validation())
+        fire_N = fires_of(alone.validation())
         others.append(MemberErrors.of(cache_validation(alone, cache), fire_N, anchor_px, threshold))
     return others
 
@@ -179,12 +186,6 @@ def _key(
         "threshold": threshold,
     }
     return Step(_SCHEMA, decided_by).key
-
-
-def _fire_of_samples(samples: Samples) -> list[str]:
-    """Which fire each sample is of, by a name that is the same whoever reads the data."""
-    fires = (samples.locate(k)[0] for k in range(len(samples)))
-    return [f"{fire.year}/{fire.name}" for fire in fires]
 
 
 def _info(

@@ -131,7 +131,7 @@ class _CrossFit:
         seen = np.flatnonzero(self.learnt.part_P != part)
         order = np.random.default_rng((self.settings.seed, epoch)).permutation(seen)
         total = 0.0
-        for batch in torch.from_numpy(order).split(self.settings.batch_size * _PIXELS):
+        for batch in torch.split(torch.from_numpy(order), self.settings.batch_size * _PIXELS):
             optimizer.zero_grad()
             loss = self._loss(_logits(head, self.learnt.input_PI[batch]), self.learnt.error_P[batch])
             loss.backward()  # type: ignore[no-untyped-call]

@@ -48,6 +48,7 @@ __all__ = [
     "cache_key",
     "cache_validation",
     "cached_bytes",
+    "fires_of",
     "open_cache",
 ]
 
@@ -127,6 +128,8 @@ class FeatureCache:
     validation: CachedSplit
     found: bool
     """Whether all of it was there before."""
+    fires: Sequence[str]
+    """Which fire each sample of the validation years is of."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +178,7 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
         _describe(folder, teaching)
         _fill(missing, teaching)
     training, validation = (CachedSplit([shard.path for shard in some]) for some in splits.values())
-    return FeatureCache(folder, key, training, validation, found=not missing)
+    return FeatureCache(folder, key, training, validation, not missing, fires_of(teaching.validation()))
 
 
 def cache_validation(teaching: Teaching, root: Path) -> CachedSplit:
@@ -195,12 +198,18 @@ def open_cache(folder: Path) -> FeatureCache:
     )
     try:
         described = parse_json((folder / "cache.json").read_text())
-        key, samples = described["key"], described["samples"]
+        key, samples, fires = described["key"], described["samples"], described["fires"]
     except (OSError, ValueError, KeyError, TypeError):
-        key, samples = "", None
+        key, samples, fires = "", None, []
     if samples != [len(training), len(validation)]:
         raise FcerError(f"{folder}: not a complete feature cache; run fcer distill with the same options")
-    return FeatureCache(folder, key, training, validation, found=True)
+    return FeatureCache(folder, key, training, validation, True, fires)
+
+
+def fires_of(samples: Samples) -> list[str]:
+    """Which fire each sample is of, by a name that is the same whoever reads the data."""
+    fires = (samples.locate(k)[0] for k in range(len(samples)))
+    return [f"{fire.year}/{fire.name}" for fire in fires]
 
 
 def _decided_by(teaching: Teaching) -> dict[str, Any]:
@@ -261,6 +270,7 @@ def _describe(folder: Path, teaching: Teaching) -> None:
         "test_years": list(fold.test),
         "data": str(teaching.dataset.catalog.root),
         "samples": [len(teaching.training()) * teaching.views, len(teaching.validation())],
+        "fires": fires_of(teaching.validation()),
         "bytes": cached_bytes(teaching),
         "key": cache_key(teaching),
         "decided_by": _decided_by(teaching),

@@ -154,8 +154,8 @@ class CachedSplit:
         """The teacher's uncertainty (N, P) of every sample, one of `TARGETS`."""
         if kind == ERROR:
             raise ConfigError(
-                "head_target: error is learnt on the validation years, fire by fire, which a search cannot do yet; "
-                "leave it out of the space"
+                "head_target: error is learnt on the validation years, fire by fire, not from a teacher; "
+                "choose another target here"
             )
         if self.has_one_teacher:
             return torch.cat([block.passes_BKP[:, 0].float() for block in self._blocks])

@@ -44,7 +44,7 @@ class WeightSpread:
         epochs = len(self.deviation_ED)
         diagonal_D = self.variance_D.sqrt() * torch.randn(len(self.mean_D), generator=rng)
         low_rank_D = torch.randn(epochs, generator=rng) @ self.deviation_ED / (epochs - 1) ** 0.5
-        return self.mean_D + (diagonal_D + low_rank_D) / 2**0.5
+        return torch.add(self.mean_D, diagonal_D + low_rank_D, alpha=0.5**0.5)
 
 
 def spread_of(weights_ED: Sequence[Tensor]) -> WeightSpread:
