@@ -86,7 +86,7 @@ def test_the_run_and_the_version_say_why(store: mlflow.MlflowClient, fcer_main: 
     logged = {name: str(value) for name, value in run.data.metrics.items() if not name.startswith("system/")}
     assert logged == expected
     assert run.data.tags["fcer.promotion"] == "promoted"
-    assert run.data.tags["fcer.promotion_reason"] == out.splitlines()[-1]
+    assert run.data.tags["fcer.promotion_reason"] == out.splitlines()[0]
     assert run.data.tags["fcer.from.challenger"] == after.run_id
     assert run.data.tags["fcer.from.champion"] == before.run_id
     assert (after.tags["promoted_by"], after.tags["promoted_from"]) == (run.info.run_id, "1")
@@ -105,7 +105,7 @@ def test_a_worse_student_is_refused(store: mlflow.MlflowClient, fcer_main: Promo
 
 def test_the_champion_is_champion_already(store: mlflow.MlflowClient, fcer_main: Promote):
     code, out, err = fcer_main("promote", "--run", run_of(store, 1))
-    assert (code, out, err) == (0, "version 1 is champion already\n", "")
+    assert (code, out.splitlines()[0], err) == (0, "version 1 is champion already", "")
     (run,) = promotions(store)
     assert run.data.tags["fcer.promotion"] == "already champion"
 

@@ -29,7 +29,7 @@ def run(resolved: Resolved) -> None:
             warnings.warn(warning, FcerWarning, stacklevel=2)
         if outcome == KEPT:
             raise FcerError(reason)
-    print(reason)
+        print(reason)
 
 
 def _ask(challenger: Standing) -> None:

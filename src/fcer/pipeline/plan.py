@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from fcer.data.fire import SYNTHETIC_MANIFEST
 from fcer.data.folds import Fold
 from fcer.models.backbones import architecture
-from fcer.models.probe import probe
 from fcer.pipeline.members import plan_members
 from fcer.pipeline.study_data import StudyData, recipe_of, synthetic_home
+from fcer.training.probe import probe_training
 
 __all__ = ["plan_study"]
 
@@ -26,7 +26,7 @@ def plan_study(data: StudyData, *, distils: bool, predicts: bool) -> list[str]:
         Whether maps of the test years are.
     """
     config, ensembles = data.config, [data.member_folds(year) for year in data.ensemble_years]
-    seconds, weights = probe(data.config.arch, len(data.features), data.config.width, data.config.crop)
+    seconds, weights = probe_training(config.arch, len(data.features), config.width, config.crop)
     lines, there = [_data_line(data)], _is_there(data)
     folds = {fold.number: fold for folds in ensembles for fold in folds}
     members = sum(len(folds) for folds in ensembles)
