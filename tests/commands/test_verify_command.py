@@ -117,7 +117,7 @@ def test_an_alarm_ends_with_3_tags_the_version_and_keeps_it_from_promotion(agenc
     assert run.data.tags["fcer.alarm"] in sentence and run.info.status == "FINISHED"
 
     client.delete_registered_model_alias("fcer-student", "champion")
-    refused = fcer(here, "promote")
+    refused = fcer(here, "promote", "--run", str(client.get_model_version("fcer-student", "1").run_id))
     assert refused.returncode == 1 and "verified forecasts raised an alarm" in refused.stderr
 
 
@@ -167,7 +167,8 @@ def test_a_killed_rehearsal_goes_on_to_the_same_record(agency: Path, here: Path)
     again = fcer(here, *call)
     assert again.returncode == 0, again.stderr
     assert record.read_bytes() == (here / "whole" / "record.csv").read_bytes()
-    (run,) = runs_named(here, "record ")
+    (run,) = runs_named(here, "rehearsal fcer-student 1 2021")  # the same rehearsal, wherever it lies
+    assert "fcer.verified" not in client_of(here).get_model_version("fcer-student", "1").tags
     days = pd.read_csv(record)
     ap = days.groupby("date")["ap"].mean().dropna()
     assert len(client_of(here).get_metric_history(run.info.run_id, "verify/ap")) == len(ap)

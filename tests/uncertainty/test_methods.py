@@ -26,7 +26,7 @@ from fcer.models.student_files import HeadInfo, LoadedStudent, load_student, sav
 from fcer.uncertainty import Predictors, pass_counts, write_method_maps
 from fcer.uncertainty.feature_fits import load_fits, save_fits
 from fcer.uncertainty.laplace import logit_variance
-from fcer.uncertainty.mc_dropout import dropout_left_on
+from fcer.uncertainty.mc_dropout import PUT_IN, dropout_left_on
 
 TRAINED = ("swag", "packed", "diffusion")
 """With weights of their own: tests/training/test_families.py."""
@@ -217,8 +217,12 @@ def test_dropout_is_left_on_and_drawn_by_the_seed(maps, predictors: Predictors, 
     backbone, _ = predictors.alone
     with dropout_left_on(backbone):
         modes = {type(m).__name__ for m in backbone.modules() if m.training}
-    assert modes - {"Identity"} == {"Dropout"}, "everything else is as in prediction"
-    assert not any(isinstance(m, torch.nn.Dropout) and m.training for m in backbone.modules()), "off again afterwards"
+        rates = {m.p for m in backbone.modules() if isinstance(m, torch.nn.Dropout2d)}
+    assert modes - {"Identity"} == {"Dropout", "Dropout2d"}, "everything else is as in prediction"
+    assert rates == {PUT_IN}, "in the decoder too"
+    dropouts = [m for m in backbone.modules() if isinstance(m, torch.nn.Dropout | torch.nn.Dropout2d)]
+    assert not any(m.training for m in dropouts), "off again afterwards"
+    assert {m.p for m in dropouts if isinstance(m, torch.nn.Dropout2d)} == {0.0}
     again = tmp_path / "predictions_2018.npz"
     write_method_maps(again, predictors, samples, 2018, ["mc_dropout", "random"])
     with open_maps(again) as stored:

@@ -40,7 +40,7 @@ def run(resolved: Resolved, name: str = "rehearse") -> None:
         out = config.out or rehearsal.step.home(Work(config.work).rehearsals, files.loaded.folder.name)
         record = rehearsal.run(out, print)
         seasons = judge(record)
-        tell_of_record(log, out, record, seasons)
+        tell_of_record(log, out, record, seasons, rehearsal.step.key[:12])
     _say(out, rehearsal, seasons, len(record))
     raise_alarm(seasons)
 
@@ -94,7 +94,7 @@ def _say(out: Path, rehearsal: Rehearsal, seasons: list[Season], forecasts: int)
         happened = f"{what} {'made the forecasts' if rehearsal.swapped else 'was lost'} from {rehearsal.middle} on"
         first = min((alarm.since for season in seasons for alarm in season.alarms), default=None)
         print(f"{happened}: {_delay(first, rehearsal.middle)}")
-    print(f"next: open {out / 'record.html'}, or the run named record in the MLflow UI")
+    print(f"next: open {out / 'record.html'}, or the run named rehearsal in the MLflow UI")
 
 
 def _delay(alarm: date | None, middle: date) -> str:

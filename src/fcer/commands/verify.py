@@ -76,13 +76,19 @@ def _verified(config: Config, out: Path) -> Verified:
     return verified
 
 
-def tell_of_record(log: TrackedRun, out: Path, record: pd.DataFrame, seasons: Iterable[Season]) -> None:
-    """The record as files, as runs and with the registered versions: each may be done again, and is then the same."""
+def tell_of_record(
+    log: TrackedRun, out: Path, record: pd.DataFrame, seasons: Iterable[Season], rehearsal: str = ""
+) -> None:
+    """The record as files, as runs and with the registered versions: each may be done again, and is then the same.
+
+    A rehearsal, by its key, has a run of its own, and versions hear nothing of it.
+    """
     write_record(out / "record.csv", record)
     write_page(out / "record.html", record, judge(record))
     for season in seasons:
-        log_season(log, season, days_of(record, season), [out / "record.csv", out / "record.html"])
-        store_season(season, record)
+        log_season(log, season, days_of(record, season), [out / "record.csv", out / "record.html"], rehearsal)
+        if not rehearsal:
+            store_season(season, record)
 
 
 def raise_alarm(seasons: Iterable[Season]) -> None:

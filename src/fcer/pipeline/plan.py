@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from fcer.data.fire import SYNTHETIC_MANIFEST
 from fcer.data.folds import Fold
-from fcer.data.synthetic.fires import MANIFEST
 from fcer.models.backbones import architecture
 from fcer.pipeline.members import plan_members
 from fcer.pipeline.study_data import StudyData, recipe_of, synthetic_home
@@ -64,7 +64,7 @@ def _data_line(data: StudyData) -> str:
 
 def _is_there(data: StudyData) -> bool:
     config = data.config
-    return bool(config.data or config.detections) or (synthetic_home(config) / MANIFEST).exists()
+    return bool(config.data or config.detections) or (synthetic_home(config) / SYNTHETIC_MANIFEST).exists()
 
 
 def _missing(data: StudyData, ensembles: Sequence[Sequence[Fold]]) -> list[Fold]:

@@ -20,16 +20,25 @@ __all__ = ["log_season"]
 _RECORD, _DAY, _MARK = "fcer.record_of", "fcer.verified_day", "fcer.verified_mark"
 
 
-def log_season(command: TrackedRun, season: Season, days: Sequence[Day], files: Sequence[Path]) -> None:
-    """Log the days that MLflow does not have yet, or of which more is known by now, and the latest files."""
-    there = _found(f"tags.`{_RECORD}` = '{season.student} {season.year}'")
+def log_season(
+    command: TrackedRun, season: Season, days: Sequence[Day], files: Sequence[Path], rehearsal: str = ""
+) -> None:
+    """Log the days that MLflow does not have yet, or of which more is known by now, and the latest files.
+
+    `rehearsal` is the key of one, whose record is never that of forecasts which were lived with.
+    """
+    of = " ".join(filter(None, (season.student, str(season.year), rehearsal)))
+    there = _found(f"tags.`{_RECORD}` = '{of}'")
     record = next(iter(there.values()), None)
     known = {} if record is None else _found(f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{record[0]}'")
     settings = {"model": season.model, "student": season.student, "season": season.year}
     with command.child(
-        f"record {season.model} {season.year}", settings, attach=record and record[0], beside=True
+        f"{'rehearsal' if rehearsal else 'record'} {season.model} {season.year}",
+        settings,
+        attach=record and record[0],
+        beside=True,
     ) as run:
-        run.tags({_RECORD: f"{season.student} {season.year}", "fcer.alarm": season.sentence or "none"})
+        run.tags({_RECORD: of, "fcer.alarm": season.sentence or "none"})
         run.link_tagged({"student": ("fcer.student", season.student)})
         command.link({f"record_{season.student[:12]}": run.id})
         for day in days:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fcer.data.samples import Samples
 from fcer.models.ensemble import batches_of
 from fcer.uncertainty.predictors import Predictors, SeenBatch
-from fcer.uncertainty.registry import method_named
+from fcer.uncertainty.registry import Counts, method_named
 
 __all__ = ["Cost", "measure_costs"]
 
@@ -49,5 +49,6 @@ def measure_costs(
             method.unc(seen)
             spent.append(time.perf_counter() - started)
         milliseconds = 1000 * min(spent[1:]) / len(read)
-        costs.append(Cost(name, passes, milliseconds, method.parameters(predictors), trained.get(name, float("nan"))))
+        learnt = method.parameters(predictors) if isinstance(method, Counts) else predictors.backbone_parameters
+        costs.append(Cost(name, passes, milliseconds, learnt, trained.get(name, float("nan"))))
     return costs

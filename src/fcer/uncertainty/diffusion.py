@@ -100,7 +100,7 @@ class Diffusion(Method):
     def parameters(self, predictors: Predictors) -> int:
         """Those of the backbone and of what draws."""
         flow = load_flow(predictors.families["diffusion"])
-        return super().parameters(predictors) + sum(weight.numel() for weight in flow.parameters())
+        return predictors.backbone_parameters + sum(weight.numel() for weight in flow.parameters())
 
     def check(self, predictors: Predictors) -> None:
         """It is trained before, on a frozen backbone."""

@@ -62,6 +62,11 @@ class Predictors:
             return own.student.backbone, own.normalization
         return self.backbone.backbone, self.backbone.normalization
 
+    @property
+    def backbone_parameters(self) -> int:
+        """Numbers that the single backbone has learnt."""
+        return sum(weight.numel() for weight in self.alone[0].parameters())
+
 
 class SinglePass(NamedTuple):
     """What one pass through the student's backbone gives."""

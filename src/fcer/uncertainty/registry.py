@@ -19,7 +19,7 @@ from fcer.config.checks import METHODS
 from fcer.errors import ConfigError, FcerWarning
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 
-__all__ = ["GROUP", "Draws", "Method", "installed_methods", "method", "method_named"]
+__all__ = ["GROUP", "Counts", "Draws", "Method", "installed_methods", "method", "method_named"]
 
 GROUP = "fcer.methods"
 """Under which other packages name their methods."""
@@ -52,12 +52,17 @@ class Method(Protocol):
         """How many passes through a backbone it takes where it runs alone."""
         return 1
 
-    def parameters(self, predictors: Predictors) -> int:
-        """Numbers that were learnt; those of the student's backbone unless a method has more."""
-        return sum(weight.numel() for weight in predictors.alone[0].parameters())
-
     def check(self, predictors: Predictors) -> None:
         """Refuse predictors that it cannot work with, before anything is predicted."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """A method that has learnt other numbers than those of the student's backbone."""
+
+    def parameters(self, predictors: Predictors) -> int:
+        """How many."""
+        ...
 
 
 @runtime_checkable

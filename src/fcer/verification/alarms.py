@@ -52,7 +52,7 @@ class Season:
     year: int
     fires: int
     evidence: pd.DataFrame
-    """By date, a column for each kind: evidence as a multiple of what raises the alarm, so that 1 does."""
+    """By date, a column for each kind: the evidence's logarithm as a share of what raises the alarm, so that 1 does."""
     alarms: tuple[Alarm, ...]
     """At most one of a kind, the earliest first."""
     untested: tuple[str, ...]
@@ -92,7 +92,7 @@ def _season(rows: pd.DataFrame, student: str, year: int) -> Season:
     table = pd.DataFrame({"date": [str(date.fromordinal(day)) for day in dates]})
     for kind in KINDS:
         logs = [np.append(-np.inf, t.evidence.log)[_so_far(t, dates)] - t.spent for t in tests if t.kind == kind]
-        table[kind] = np.exp(np.clip(np.max(logs, axis=0, initial=-np.inf) - _LIMIT, -700, 700)) if logs else np.nan
+        table[kind] = np.maximum(np.max(logs, axis=0) / _LIMIT, -1.0) if logs else np.nan
     alarms = sorted(_alarms(tests), key=lambda alarm: (alarm.since, KINDS.index(alarm.kind)))
     first = {alarm.kind: alarm for alarm in reversed(alarms)}
     return Season(

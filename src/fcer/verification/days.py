@@ -18,7 +18,7 @@ class Day(NamedTuple):
 
     day: date
     metrics: dict[str, float]
-    """Means over the day's fires, numbers of forecasts, and evidence as a multiple of what raises the alarm."""
+    """Means over the day's fires, numbers of forecasts, and evidence as a share of what raises an alarm."""
     rows: pd.DataFrame
     mark: str
     """Stands for all that is known of the day."""

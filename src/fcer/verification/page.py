@@ -43,7 +43,7 @@ def _season(record: pd.DataFrame, season: Season) -> str:
     untested = f"; nothing is promised, or was seen, of: {', '.join(season.untested)}" if season.untested else ""
     about = note(
         "Alarms are sequential tests by fire, which may be looked at daily: all kinds together raise a false one in at "
-        f"most {SEASON_RATE:.0%} of quiet seasons. alarm/KIND: evidence as a multiple of what raises one{untested}."
+        f"most {SEASON_RATE:.0%} of quiet seasons. alarm/KIND: evidence (its logarithm), 1 raises one{untested}."
     )
     return section(f"{season.model}, {season.year}: {season.fires} fires", alarm, *_charts(days), _table(days), about)
 
