@@ -77,6 +77,8 @@ SPECIAL = {
     "fold": "3",
     "head_momentum": "0.5",
     "image_size": "64 96",
+    "member_dropout": "0.2",
+    "teacher": "entropy",
     "layer": "elevation=dem.tif",
     "methods": "student tta",
     "miss": "0.1 0.2",
