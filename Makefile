@@ -25,11 +25,11 @@ $(VENV)/.lock-docs: $(VENV)/.lock requirements-docs.txt
 
 demo: $(VENV)/.lock  ## a student distilled from an ensemble on synthetic fires, tracked by MLflow
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . -e distill --env-manager local --experiment-name fcer
-	@echo "Next: make study (the whole study with its report), or make ui and open http://127.0.0.1:5000"
+	@echo "Next: make study (the whole study with its report), or make ui and open the address that it prints"
 
 study: $(VENV)/.lock  ## the whole study on synthetic fires: four years, evaluated, with a report
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local --experiment-name fcer
-	@echo "Report: work/study/report/report.html. Next: make ui, then open http://127.0.0.1:5000"
+	@echo "Report: work/study/report/report.html. Next: make ui, then open the address that it prints"
 
 test: $(VENV)/.lock-dev  ## the whole test suite
 	$(BIN)/python -m pytest
@@ -46,7 +46,8 @@ format: $(VENV)/.lock-dev  ## let ruff mend what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-ui: $(VENV)/.lock  ## the MLflow UI on what commands logged here
+ui: $(VENV)/.lock  ## the MLflow UI on what commands logged here; prints where to begin
+	@echo "Open $$($(BIN)/python -c 'from fcer.tracking import first_page; print(first_page())')"
 	$(BIN)/mlflow ui --port 5000
 
 bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in one run

@@ -50,7 +50,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 # Time per example says nothing on a machine that does other things besides
 settings.register_profile("fcer", deadline=None, max_examples=50)
+settings.register_profile("fast", settings.get_profile("fcer"), max_examples=10)
 settings.load_profile("fcer")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "not slow":
+        settings.load_profile("fast")
 
 
 @pytest.fixture(scope="session")

@@ -3,15 +3,19 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
+import mlflow
 import psutil
 import pytest
 
 import fcer
+from fcer.cli import _Warnings
 from fcer.commands import COMMANDS
 from fcer.config.settings import fields, option_of
 from fcer.config.subjects import FIRST, by_subject, first_of
+from fcer.errors import FcerWarning
 
 ROOT = Path(__file__).parent.parent
 TINY = ("--years", "2018", "--fires-per-year", "1", "--image-size", "32", "36", "--fire-days", "6", "6")
@@ -33,7 +37,7 @@ def options_in(text: str) -> list[str]:
 @pytest.mark.parametrize("name", [*COMMANDS, "config"])
 def test_help_has_the_ten_that_are_used_most_and_help_all_the_rest_by_subject(name: str, fcer_main):
     options = COMMANDS[name].options if name in COMMANDS else tuple(fields())
-    general = {"config", "help_all", "debug"}
+    general = {"config", "help_all", "dry_run", "debug"}
     _, first, _ = fcer_main(name, "--help")
     _, every, _ = fcer_main(name, "--help-all")
     assert set(options_in(first)) - general == set(first_of(options)) and len(first_of(options)) <= 10
@@ -193,7 +197,7 @@ def test_a_command_that_is_told_to_end_takes_its_workers_along(tmp_path: Path):
     call = [sys.executable, "-m", "fcer", "synthesize", "--fires-per-year", "50", "--workers", "2"]
     for number in (signal.SIGTERM, signal.SIGKILL):
         process = subprocess.Popen(call, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while len(children := psutil.Process(process.pid).children()) < 2 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(number)
@@ -218,12 +222,41 @@ def test_verbose_tells_what_was_set_by_whom_and_how_long_it_took(fcer_main):
     assert out == fcer_main("synthesize", "--out", "again", *TINY)[1].replace("again", "fires")
 
 
-def test_what_a_project_file_leaves_empty_is_not_given(fcer_main, tmp_path: Path):
-    (tmp_path / "mine.yaml").write_text("seed: 5\n")
-    empty = ("--mlproject", "--seed", "", "--data", "", "--years", "", "--geotiff", "")
-    _, out, _ = fcer_main("config", "show", *empty, "--config", tmp_path / "mine.yaml", "--split", "fires")
-    assert "seed: 5" in out and "split: fires" in out
-    assert fcer_main("config", "show", *empty, "--config", "")[1] == fcer_main("config", "show")[1]
+def test_a_typo_leaves_no_run_and_in_that_of_mlflow_run_its_reason(fcer_main, shared_store: str, monkeypatch):
+    client = mlflow.MlflowClient(shared_store)
+    before = len(client.search_runs(["0"]))
+    sentence = "nowhere: no such folder; give --data a folder that holds YEAR/fire_X.hdf5"
+    assert fcer_main("distill", "--data", "nowhere") == (2, "", f"fcer: {sentence}\n")
+    assert len(client.search_runs(["0"])) == before
+    for words, reason in ((["--data", "nowhere"], sentence), (["--yaer", "2021"], "unknown option --yaer")):
+        launched = client.create_run("0").info.run_id
+        monkeypatch.setenv("MLFLOW_RUN_ID", launched)
+        monkeypatch.setenv("MLFLOW_EXPERIMENT_NAME", "Default")
+        assert fcer_main("inspect", *words)[0] == 2
+        told = client.get_run(launched)
+        assert told.data.tags["fcer.error"].startswith(reason) and reason in told.data.tags["mlflow.note.content"]
+        assert told.info.run_name.startswith("inspect")
+
+
+def test_a_warning_is_shown_once_with_a_count(capfd: pytest.CaptureFixture[str]):
+    for verbose, lines in ((False, 2), (True, 3)):
+        with warnings.catch_warnings():
+            warned = _Warnings(verbose=verbose)
+            warned.take_over(quiet=False)
+            for fire in range(3):
+                warnings.warn(f"2021/fire_{fire}.hdf5: day {fire} is missing", FcerWarning, stacklevel=1)
+            warned.tell_rest()
+        err = capfd.readouterr().err.splitlines()
+        assert len(err) == lines and err[0].startswith("fcer: warning: 2021/fire_0.hdf5: day 0 is missing")
+    assert lines == 3 and all("test_cli.py" in line for line in err)
+
+
+def test_a_dry_run_tells_the_plan_and_does_nothing(fcer_main, tmp_path: Path):
+    code, out, _ = fcer_main("main", "--arch", "unet_t1", "--width", "0.0625", "--crop", "32", "--dry-run")
+    assert code == 0 and "32 synthetic fires, to be made: work/synthetic-" in out
+    assert "members: 0 of 12 are there, 12 to be trained: " in out and "students: 4" in out and "maps: " in out
+    assert not list(tmp_path.iterdir())
+    assert fcer_main("distill", "--data", "nowhere", "--dry-run")[0] == 2
 
 
 def completed(script: str, *words: str) -> list[str]:

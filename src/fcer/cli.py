@@ -6,17 +6,22 @@ Only this module prints errors and decides exit codes: 0 done, 1 failed, 2 bad u
 import argparse
 import contextlib
 import os
+import re
 import signal
 import sys
+import textwrap
 import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fcer.commands import COMMANDS, Command
+from fcer.commands.launched import LAUNCHED
 from fcer.commands.parser import CONFIG, EVERYWHERE, make_parser
+from fcer.commands.plan import tell_plan
 from fcer.config.checks import writable
 from fcer.config.conversion import shown
 from fcer.config.resolve import Resolved, nearest, resolve, to_yaml
@@ -29,6 +34,8 @@ __all__ = ["main", "parse", "resolved_of"]
 
 _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Options that may stand before the command, too."""
+_ENOUGH = 100
+"""Characters by which a warning is known again."""
 _STOPPED = "stopped; the same command goes on from what is complete"
 
 
@@ -37,28 +44,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wait_politely()
     safe_stdout()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    debug = "--debug" in given
-    _warn_in_one_line(quiet="-q" in given or "--quiet" in given, where="-v" in given or "--verbose" in given)
+    name = next((word for word in given if word in COMMANDS), "fcer")
+    report = partial(_report, name=name, debug="--debug" in given)
+    warned = _Warnings(verbose="-v" in given or "--verbose" in given)
+    warned.take_over(quiet="-q" in given or "--quiet" in given)
     # A scheduler that ends a job sends this: it is as good as Ctrl-C
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         _run(parse(given))
     except FcerError as error:
-        return _report(error, error.exit_code, debug)
+        return report(error, error.exit_code)
     except SystemExit as printed:  # --help and --version have said what they had to say
         return int(printed.code or 0)
     except KeyboardInterrupt as error:
-        return _report(error, 1, debug, _STOPPED)
+        return report(error, 1, _STOPPED)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read our output has gone: nobody is left to tell
         return 1
     except OSError as error:
-        return _report(error, 1, debug)
+        return report(error, 1)
     except Exception as error:
         if _met_on_the_way_out(error):
-            return _report(error, 1, debug, _STOPPED)
+            return report(error, 1, _STOPPED)
         message = f"{type(error).__name__}: {error} (this should not happen: run with --debug and report it)"
-        return _report(error, 1, debug, message)
+        return report(error, 1, message)
+    finally:
+        warned.tell_rest()
     return 0
 
 
@@ -66,9 +77,8 @@ def resolved_of(options: argparse.Namespace) -> tuple[Command, Resolved]:
     """The command that was asked for and its settings."""
     command = CONFIG if options.command == CONFIG.name else COMMANDS[options.command]
     typed = {key: getattr(options, key) for key in command.options}
-    unset: tuple[Any, ...] = (None, "", [""]) if options.mlproject else (None,)
-    flags = {key: value for key, value in typed.items() if value not in unset}
-    file = None if options.config in unset else Path(options.config)
+    flags = {key: value for key, value in typed.items() if value is not None}
+    file = None if options.config is None else Path(options.config)
     return command, resolve(file, flags, demo=command.demo)
 
 
@@ -79,6 +89,9 @@ def _run(options: argparse.Namespace) -> None:
         raise ConfigError(f"{shown(str(argument))}: {wrong}")
     if command is CONFIG:
         print(to_yaml(resolved), end="")
+        return
+    if options.dry_run:
+        tell_plan(command, resolved)
         return
     with _told(command, resolved, quiet=options.quiet, verbose=options.verbose):
         command.run(resolved, argument)
@@ -111,10 +124,15 @@ def _met_on_the_way_out(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _report(error: BaseException, code: int, debug: bool, message: str | None = None) -> int:
+def _report(error: BaseException, code: int, message: str | None = None, *, name: str, debug: bool) -> int:
     if debug:
         traceback.print_exception(error)
-    print("fcer:", one_line(masked(message or str(error))), file=sys.stderr)
+    sentence = one_line(masked(message or str(error)))
+    print("fcer:", sentence, file=sys.stderr)
+    if LAUNCHED in os.environ:  # nobody has taken the launcher's run over: it would fail without a reason
+        from fcer.tracking import explain_launched  # imports mlflow
+
+        explain_launched(name, sentence)
     return code
 
 
@@ -143,13 +161,34 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     return options
 
 
-def _warn_in_one_line(quiet: bool, where: bool) -> None:
-    """Warnings that are meant for users look like errors do: one line each, none held back as a repetition."""
+class _Warnings:
+    """Warnings look like errors do: one line each, and once; of more that differ in names and numbers alone, how many.
 
-    def show(message: Warning | str, category: type[Warning], file: str, line: int, *_: Any) -> None:
-        text = message if issubclass(category, FcerWarning) else f"{category.__name__}: {message}"
-        place = f" ({file}:{line})" if where else ""
-        print("fcer: warning:", one_line(masked(str(text))) + place, file=sys.stderr)
+    With `verbose` all are shown, with the place in the code.
+    """
 
-    warnings.showwarning = show  # type: ignore[assignment]
-    warnings.simplefilter("ignore" if quiet else "always", FcerWarning)
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+        self._alike: dict[str, int] = {}
+
+    def take_over(self, *, quiet: bool) -> None:
+        """Show warnings from now on; those meant for users are left out if `quiet`."""
+        warnings.showwarning = self._show  # type: ignore[assignment]
+        warnings.simplefilter("ignore" if quiet else "always", FcerWarning)
+
+    def _show(self, message: Warning | str, category: type[Warning], file: str, line: int, *_: Any) -> None:
+        ours = issubclass(category, FcerWarning)
+        text = one_line(masked(str(message) if ours else f"{category.__name__}: {message}"))
+        kind = re.sub(r"\S*[/\d]\S*", "…", text)
+        self._alike[kind] = self._alike.get(kind, 0) + 1
+        if self._verbose:
+            print(f"fcer: warning: {text} ({file}:{line})", file=sys.stderr)
+        elif self._alike[kind] == 1:
+            print(f"fcer: warning: {text}", file=sys.stderr)
+
+    def tell_rest(self) -> None:
+        """How often the same was to be said again."""
+        for kind, count in self._alike.items():
+            if count > 1 and not self._verbose:
+                said = textwrap.shorten(kind.replace("… ", ""), _ENOUGH, placeholder=" …")
+                print(f"fcer: warning: {count - 1} more like this (-v shows them): {said}", file=sys.stderr)

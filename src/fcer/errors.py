@@ -5,6 +5,7 @@ is a defect of ours and keeps its traceback behind `--debug`.
 """
 
 __all__ = [
+    "AlarmError",
     "CheckpointError",
     "ConfigError",
     "DataError",
@@ -19,6 +20,12 @@ class FcerError(Exception):
     """Something failed that the user can understand and act on."""
 
     exit_code = 1
+
+
+class AlarmError(FcerError):
+    """Everything was done, and what was found calls for somebody: forecasts do not keep their promise."""
+
+    exit_code = 3
 
 
 class InputError(FcerError):

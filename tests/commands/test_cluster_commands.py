@@ -43,7 +43,7 @@ def maps(path: Path) -> dict[str, np.ndarray]:
 
 
 def wait_for(condition: Callable[[], object], process) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not condition():
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()[1]
         time.sleep(0.05)

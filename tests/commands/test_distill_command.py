@@ -48,7 +48,7 @@ def client_of(folder: Path) -> mlflow.MlflowClient:
 def runs_of(folder: Path, name: str) -> list[mlflow.entities.Run]:
     client = client_of(folder)
     experiment = client.get_experiment_by_name("fcer").experiment_id
-    return [run for run in client.search_runs([experiment]) if run.info.run_name == name]
+    return [run for run in client.search_runs([experiment]) if run.info.run_name in (name, f"{name} 2021")]
 
 
 def test_it_says_what_it_does(distilled: tuple[Path, str]):
@@ -78,7 +78,7 @@ def test_the_run_has_curves_settings_data_and_lineage(distilled: tuple[Path, str
     (backbone,) = re.findall(r"backbone fold(\d+)", out)
     assert run.data.tags["fcer.val_years"] == {"0": "2020", "2": "2019", "6": "2018"}[backbone]
     assert any(name.startswith("system/") for name in run.data.metrics)
-    assert (run.data.params["head_lr"], run.data.params["head_loss"]) == ("0.05", "rmsle")
+    assert (run.data.params["head_lr"], run.data.params.get("head_loss")) == ("0.05", None)
     files = {file.path for file in client.list_artifacts(run.info.run_id)}
     assert {"config.yaml", "environment.json", "student"} <= files
     inside = {file.path for file in client.list_artifacts(run.info.run_id, "student")}
@@ -155,7 +155,7 @@ def test_cache_list_and_clear(copied: Path, distilled: tuple[Path, str]):
 
 
 def wait_for(folder: Path, pattern: str, process) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not list(folder.glob(pattern)):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -244,7 +244,7 @@ def test_a_server_that_dies_in_the_middle_costs_nothing(copied: Path, tmp_path_f
         assert logged.returncode == 0, logged.stderr
         client = mlflow.MlflowClient(server.uri, server.uri)
         experiment = client.get_experiment_by_name("fcer").experiment_id
-        (run,) = client.search_runs([experiment], "attributes.run_name = 'distill'")
+        (run,) = client.search_runs([experiment], "attributes.run_name = 'distill 2021'")
         assert run.info.status == "FINISHED"
         assert len(client.get_metric_history(run.info.run_id, "val/auroc")) == 4
         champion = client.get_model_version_by_alias("fcer-student", "champion")

@@ -33,7 +33,7 @@ def runs(evaluated: Path, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
 
 
 def test_one_run_for_each_method_and_year_below_one(runs: pd.DataFrame):
-    parent = runs[runs["tags.mlflow.runName"] == "evaluate"].iloc[0]
+    parent = runs[runs["tags.mlflow.runName"] == "evaluate 2018-2019"].iloc[0]
     below = runs[runs["tags.mlflow.parentRunId"] == parent["run_id"]]
     assert set(below["tags.mlflow.runName"]) == {
         *("student 2018", "student 2019", "ensemble 2018", "ensemble 2019", "student", "ensemble"),
@@ -65,7 +65,7 @@ def test_segmentation_and_tests_are_the_engines_to_the_digit(runs: pd.DataFrame,
         for metric in ("ap", "asd_m"):
             np.testing.assert_equal(run[f"metrics.segmentation/{metric}"], row[metric])  # a control has none, NaN
             assert math.isnan(row[metric]) == (row["method"] == "probability")
-    parent = runs[runs["tags.mlflow.runName"] == "evaluate"].iloc[0]
+    parent = runs[runs["tags.mlflow.runName"] == "evaluate 2018-2019"].iloc[0]
     tests = pd.DataFrame(json.loads((evaluated / "results" / "tests.json").read_text()))
     for metric in ("auroc", "auprc"):
         row = tests[(tests.metric == metric) & (tests.scope == "pooled") & (tests.unit == "image")].iloc[0]
@@ -83,7 +83,7 @@ def test_the_mean_over_years_is_a_run_of_its_own(runs: pd.DataFrame, evaluated: 
 
 
 def test_every_file_is_an_artifact(runs: pd.DataFrame, evaluated: Path):
-    parent = runs[runs["tags.mlflow.runName"] == "evaluate"].iloc[0]["run_id"]
+    parent = runs[runs["tags.mlflow.runName"] == "evaluate 2018-2019"].iloc[0]["run_id"]
     client = mlflow.MlflowClient(f"sqlite:///{evaluated}/mlflow.db")
     kept = {Path(file.path).name for file in client.list_artifacts(parent, "results")}
     assert kept == {path.name for path in (evaluated / "results").iterdir()}
@@ -104,7 +104,7 @@ def test_radii_between_pixels_are_logged_by_the_metre(tmp_path: Path):
 
 @pytest.mark.parametrize("source", ["folder", "run", "experiment"])
 def test_a_report_from_wherever_the_evaluation_is(source: str, evaluated: Path, runs: pd.DataFrame, tmp_path: Path):
-    parent = runs[runs["tags.mlflow.runName"] == "evaluate"].iloc[0]["run_id"]
+    parent = runs[runs["tags.mlflow.runName"] == "evaluate 2018-2019"].iloc[0]["run_id"]
     named = {
         "folder": ["--results", evaluated / "results"],
         "run": ["--runs", parent],
@@ -124,7 +124,7 @@ def test_a_report_from_wherever_the_evaluation_is(source: str, evaluated: Path, 
         assert re.search(f"<dt>{said}</dt><dd>[^<]+</dd>", page), said
     client = mlflow.MlflowClient(f"sqlite:///{evaluated}/mlflow.db")
     experiment = client.get_experiment_by_name("fcer").experiment_id
-    run = client.search_runs([experiment], "attributes.run_name = 'report'")[0]
+    run = client.search_runs([experiment], "tags.`fcer.command` = 'report'")[0]
     kept = {file.path for file in client.list_artifacts(run.info.run_id, "report")}
     assert {"report/report.html", "report/table1.tex", "report/figures"} <= kept
     if source != "folder":
@@ -132,9 +132,11 @@ def test_a_report_from_wherever_the_evaluation_is(source: str, evaluated: Path, 
 
 
 def test_a_run_says_what_was_evaluated_and_nothing_of_what_was_not(runs: pd.DataFrame):
-    parent = runs[runs["tags.mlflow.runName"] == "evaluate"].dropna(axis=1).iloc[0]
+    parent = runs[runs["tags.mlflow.runName"] == "evaluate 2018-2019"].dropna(axis=1).iloc[0]
     params = {name.removeprefix("params.") for name in parent.index if name.startswith("params.")}
-    assert params == {"predictions", "anchor", "anchor_px", "radii", "bootstrap", "seed", "engine"}
+    assert params == {"predictions", "anchor", "anchor_px", "bootstrap", "seed"}, (
+        "what differs from its default, and what tells runs apart"
+    )
     assert parent["params.predictions"] == " ".join(map(str, FILES))
     assert parent["tags.fcer.test"] == "student > ensemble"
 
@@ -163,5 +165,7 @@ def test_years_are_not_dropped_from_an_experiment_without_a_word(tmp_path: Path)
     ],
 )
 def test_what_cannot_be_reported_is_one_line(options: list[str], sentence: str, evaluated: Path, tmp_path: Path):
+    for name in "ab":
+        (evaluated / name / "r").mkdir(parents=True, exist_ok=True)
     done = fcer(evaluated, "report", *options, "--work", tmp_path)
     assert done.returncode in (1, 2) and sentence in done.stderr and done.stderr.count("\n") == 1

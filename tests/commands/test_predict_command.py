@@ -85,7 +85,7 @@ def direct(registry: tuple[Path, str], fire_path: Path) -> tuple[np.ndarray, np.
 
 def latest_run(registry: tuple[Path, str]) -> mlflow.entities.Run:
     client = client_of(registry)
-    found = client.search_runs([client.get_experiment_by_name("fcer").experiment_id], "attributes.run_name = 'predict'")
+    found = client.search_runs([client.get_experiment_by_name("fcer").experiment_id], "tags.`fcer.command` = 'predict'")
     return found[0]
 
 
@@ -343,7 +343,7 @@ def test_from_nothing_a_student_is_distilled_first(
         assert tags["MODEL_STUDENT_KEY"] == champion.tags["key"]
         assert (image.count == 4) == calibration_file(student).exists()
     runs = mlflow.MlflowClient().search_runs(["1"])
-    (own,) = [run for run in runs if run.info.run_name == "predict" and run.info.status == "FINISHED"]
+    (own,) = [run for run in runs if run.data.tags.get("fcer.command") == "predict" and run.info.status == "FINISHED"]
     (distilled,) = [run for run in runs if run.info.run_name == "distill 2021"]
     assert own.data.tags["fcer.from.student"] == distilled.info.run_id
     code, out, _ = fcer_main("predict", "--config", "tiny.yaml")

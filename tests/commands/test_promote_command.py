@@ -48,7 +48,7 @@ def champion(store: mlflow.MlflowClient) -> str:
 
 def promotions(store: mlflow.MlflowClient) -> list[mlflow.entities.Run]:
     experiment = store.get_experiment_by_name("fcer").experiment_id
-    return list(store.search_runs([experiment], "attributes.run_name = 'promote'"))
+    return list(store.search_runs([experiment], "tags.`fcer.command` = 'promote'"))
 
 
 def test_a_better_student_is_promoted_and_served(distilled: Path, store: mlflow.MlflowClient, fcer_main: Promote):
@@ -68,7 +68,11 @@ def test_a_better_student_is_promoted_and_served(distilled: Path, store: mlflow.
 
 
 def test_the_run_and_the_version_say_why(store: mlflow.MlflowClient, fcer_main: Promote):
-    _, out, _ = fcer_main("promote")
+    code, _, err = fcer_main("promote")
+    run = store.get_model_version("fcer-student", "2").run_id
+    assert code == 2 and f"the newest student is version 2, of run {run}: --run {run}" in err, "nobody can be asked"
+    assert not promotions(store)
+    _, out, _ = fcer_main("promote", "--run", run)
     (run,) = promotions(store)
     before, after = (store.get_model_version("fcer-student", version) for version in "12")
     assert run.info.status == "FINISHED"
@@ -81,7 +85,8 @@ def test_the_run_and_the_version_say_why(store: mlflow.MlflowClient, fcer_main: 
     }
     logged = {name: str(value) for name, value in run.data.metrics.items() if not name.startswith("system/")}
     assert logged == expected
-    assert (run.data.tags["fcer.promotion"], run.data.tags["fcer.promotion_reason"]) == ("promoted", out.strip())
+    assert run.data.tags["fcer.promotion"] == "promoted"
+    assert run.data.tags["fcer.promotion_reason"] == out.splitlines()[0]
     assert run.data.tags["fcer.from.challenger"] == after.run_id
     assert run.data.tags["fcer.from.champion"] == before.run_id
     assert (after.tags["promoted_by"], after.tags["promoted_from"]) == (run.info.run_id, "1")
@@ -100,7 +105,7 @@ def test_a_worse_student_is_refused(store: mlflow.MlflowClient, fcer_main: Promo
 
 def test_the_champion_is_champion_already(store: mlflow.MlflowClient, fcer_main: Promote):
     code, out, err = fcer_main("promote", "--run", run_of(store, 1))
-    assert (code, out, err) == (0, "version 1 is champion already\n", "")
+    assert (code, out.splitlines()[0], err) == (0, "version 1 is champion already", "")
     (run,) = promotions(store)
     assert run.data.tags["fcer.promotion"] == "already champion"
 

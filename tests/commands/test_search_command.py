@@ -261,7 +261,7 @@ def test_no_sampler_unpickles_what_a_storage_holds(studied: tuple[Path, str, lis
 
 
 def wait_for(what: Callable[[], Any], process: subprocess.Popen[bytes]) -> Any:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not (found := what()):
         assert process.poll() is None, "it ended before it could be killed: use more epochs"
         assert time.monotonic() < deadline

@@ -38,15 +38,15 @@ def test_everything_is_nested_under_one_run(study: tuple[Path, str]):
     runs = {run.info.run_id: run for run in runs_of(study[0])}
     names = [run.info.run_name for run in runs.values()]
     (top,) = [run for run in runs.values() if "mlflow.parentRunId" not in run.data.tags]
-    assert top.info.run_name == "main" and {run.info.status for run in runs.values()} == {"FINISHED"}
-    assert names.count("evaluate") == names.count("report") == 1
+    assert top.info.run_name == "main 2018-2021" and {run.info.status for run in runs.values()} == {"FINISHED"}
+    assert names.count("evaluate 2018-2021") == names.count("report work/study") == 1
     assert sum(name.startswith("member fold") for name in names) == 12
     for year in (2018, 2019, 2020, 2021):
         assert names.count(f"distill {year}") == 1
         assert {f"{method} {year}" for method in DEFAULT} <= set(names)
     assert set(DEFAULT) <= set(names), "and the mean of each method over the years"
-    (evaluation,) = [run for run in runs.values() if run.info.run_name == "evaluate"]
-    (report,) = [run for run in runs.values() if run.info.run_name == "report"]
+    (evaluation,) = [run for run in runs.values() if run.info.run_name == "evaluate 2018-2021"]
+    (report,) = [run for run in runs.values() if run.info.run_name == "report work/study"]
     assert report.data.tags["fcer.from.evaluation"] == evaluation.info.run_id
     for year in (2018, 2021):
         student = runs[evaluation.data.tags[f"fcer.from.student{year}"]]
@@ -145,7 +145,7 @@ def test_years_may_share_a_folder_and_another_store_gets_the_student_too(study: 
     assert report.returncode == 0, report.stderr
     assert set(pd.read_csv(tmp_path / "report" / "table1.csv", dtype=str)["year"]) <= {"2021", "mean"}
     other = fcer(tmp_path, "report", "--year", "2020")
-    assert other.returncode == 2 and "year: work/results holds an evaluation already" in other.stderr
+    assert other.returncode == 2 and "year: work/results/2021 holds an evaluation already" in other.stderr
 
 
 @pytest.mark.parametrize(

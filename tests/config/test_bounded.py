@@ -48,16 +48,22 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("read", [lambda file: resolve(file), read_space], ids=["config", "space"])
-@pytest.mark.parametrize("name", WRONG)
-def test_what_would_not_fit_is_refused_before_it_is_built(name: str, read, tmp_path: Path):
+READERS = {"config": resolve, "space": read_space}
+CASES = [
+    *((name, reader) for name in WRONG for reader in READERS if name != "many"),
+    pytest.param("many", "config", marks=pytest.mark.slow),  # takes seconds, and both read YAML by one function
+]
+
+
+@pytest.mark.parametrize(("name", "reader"), CASES)
+def test_what_would_not_fit_is_refused_before_it_is_built(name: str, reader: str, tmp_path: Path):
     text, sentence = WRONG[name]
     file = tmp_path / "mine.yaml"
     file.write_text(text)
     tracemalloc.start()
     try:
         with pytest.raises(ConfigError) as error:
-            read(file)
+            READERS[reader](file)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

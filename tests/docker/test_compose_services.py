@@ -122,7 +122,7 @@ def test_the_server_answers_to_its_own_names_alone(stack: Stack):
 
 def test_the_run_is_read_back(distilled: mlflow.MlflowClient, stack: Stack):
     experiment = distilled.get_experiment_by_name("fcer").experiment_id
-    (run,) = distilled.search_runs([experiment], "attributes.run_name = 'distill'")
+    (run,) = distilled.search_runs([experiment], "attributes.run_name = 'distill 2021'")
     assert run.info.status == "FINISHED"
     assert len(distilled.get_metric_history(run.info.run_id, "val/auroc")) == 4
     assert run.data.params["year"] == "2021"
@@ -143,7 +143,7 @@ def test_the_run_is_read_back(distilled: mlflow.MlflowClient, stack: Stack):
 
 def test_artifacts_pass_through_the_server(distilled: mlflow.MlflowClient, stack: Stack, tmp_path: Path):
     experiment = distilled.get_experiment_by_name("fcer").experiment_id
-    (run,) = distilled.search_runs([experiment], "attributes.run_name = 'distill'")
+    (run,) = distilled.search_runs([experiment], "attributes.run_name = 'distill 2021'")
     assert run.info.artifact_uri.startswith("mlflow-artifacts:")
     fetched = Path(distilled.download_artifacts(run.info.run_id, "student", str(tmp_path)))
     (student,) = (stack.folder / "work" / "students").glob("*")

@@ -101,7 +101,7 @@ class Service:
                 stderr=log,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not self.healthy():
             assert self._process.poll() is None and time.monotonic() < deadline, self._log.read_text()
             time.sleep(0.5)

@@ -1,16 +1,16 @@
-"""The MLflow UI in a real browser: the chart of one metric over the runs that a filter finds.
+"""The MLflow UI in a real browser: the chart of one metric, by a link that a command printed.
 
-`python tests/mlflow_browser.py STORE OUT.png` draws the picture in the docs from the store of a finished study.
+`python tests/helpers/mlflow_browser.py STORE OUT.png` draws the picture in the docs from the store of a finished study.
 """
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -26,8 +26,10 @@ CHARTS = """
 return [...document.querySelectorAll('[data-testid="experiment-view-compare-runs-card"]')].flatMap(card =>
   [...card.querySelectorAll('.js-plotly-plot')].map(plot => ({
     title: card.innerText.split('\\n')[0],
-    lines: plot.data.filter(line => line.type !== 'bar' && line.x && line.x.length > 1)
-      .map(line => ({name: line.name, x: [...line.x], y: [...line.y]})),
+    lines: plot._fullData.filter(line => line.type !== 'bar' && line.x && line.x.length > 1)
+      .map(line => ({
+        name: line.name, colour: line.line.color || line.marker.color, x: [...line.x], y: [...line.y],
+      })),
   })));
 """
 
@@ -47,23 +49,19 @@ def browser(width: int = 1400, height: int = 900) -> Iterator[WebDriver]:
         driver.quit()
 
 
-def open_chart(driver: WebDriver, uri: str, experiment: str, runs: str, metric: str) -> dict[str, Any]:
-    """Open the experiment's charts, unfold nested runs, look for a metric, and return its chart once it has lines."""
+def open_chart(driver: WebDriver, link: str, metric: str) -> dict[str, Any]:
+    """Open a link that a command printed, and return the chart of a metric once it has lines."""
     wait = WebDriverWait(driver, PATIENCE)
-    driver.get(f"{uri}/#/experiments/{experiment}/runs?compareRunsMode=CHART&searchFilter={quote(runs)}")
-    wait.until(lambda d: d.find_elements(By.CSS_SELECTOR, 'a[href*="/runs/"]'))
-    for close in driver.find_elements(By.CSS_SELECTOR, '[aria-label="Close"]'):
-        close.click()  # the assistant, which covers a third of the page
-    for unfold in driver.find_elements(By.CSS_SELECTOR, '[data-component-id*="runnamecellrenderer"]'):
-        unfold.click()
-    search = wait.until(lambda d: d.find_element(By.CSS_SELECTOR, '[placeholder="Search metric charts"]'))
-    search.send_keys(f"^{metric}$")
+    driver.get(link)
 
     def drawn(d: WebDriver) -> dict[str, Any] | None:
         charts = d.execute_script(CHARTS)
         return next((c for c in charts if c["title"] == metric and len(c["lines"]) > 1), None)
 
-    return dict(wait.until(drawn))
+    chart = dict(wait.until(drawn))
+    for close in driver.find_elements(By.CSS_SELECTOR, '[aria-label="Close"]'):
+        close.click()  # the assistant, which covers a third of the page
+    return chart
 
 
 def names_listed(driver: WebDriver) -> set[str]:
@@ -72,16 +70,15 @@ def names_listed(driver: WebDriver) -> set[str]:
 
 
 def main(store: Path, out: Path) -> None:
-    import mlflow
-
+    from fcer.tracking import first_page
     from mlflow_server import Server
 
-    experiment = mlflow.MlflowClient(f"sqlite:///{store.resolve()}").get_experiment_by_name("fcer").experiment_id
     server = Server(store.resolve().parent, store=store.resolve())
     server.start()
     try:
         with browser(1400, 760) as driver:
-            chart = open_chart(driver, server.uri, experiment, "params.year = 'mean'", "fcer/auroc")
+            os.environ["MLFLOW_TRACKING_URI"] = server.uri
+            chart = open_chart(driver, first_page(), "fcer/auroc")
             driver.find_element(By.CSS_SELECTOR, '[aria-label="Toggle sidebar"]').click()
             driver.save_screenshot(str(out))
             print(json.dumps([line["name"] for line in chart["lines"]]))

@@ -37,7 +37,7 @@ class Server:
             self._process = subprocess.Popen(
                 call, cwd=self._folder, env=environment, stdout=log, stderr=log, start_new_session=True
             )
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while not self._answers():
             assert self._process.poll() is None and time.monotonic() < deadline, (
                 self._folder / "server.log"

@@ -35,7 +35,7 @@ class ModelServer:
 
     def wait(self) -> None:
         """Until it answers."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 300
         while self.status("/ping") != 200:
             assert self._process.poll() is None and time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.1)

@@ -1,7 +1,6 @@
 """The text of `mlproject`, made from the commands: `python tests/helpers/project_file.py > mlproject`."""
 
 import re
-import textwrap
 
 from fcer.commands import COMMANDS
 from fcer.config.conversion import hints, item_type
@@ -10,9 +9,10 @@ from fcer.config.subjects import first_of
 
 HEAD = """\
 # Entry points for `mlflow run . -e NAME`. Each runs this checkout's code, whatever is installed, as `fcer NAME`.
-# Declared are the parameters that people use; any other option of the command is one, too: `-P head_lr=0.01` arrives
-# as `--head_lr 0.01`, and `fcer NAME --help-all` lists them. An empty default means that nothing was given: then the
-# YAML file of `-P config=experiments/NAME.yaml` decides, or the option's own default.
+# Any option of the command is a parameter: `-P head_lr=0.01` arrives as `--head_lr 0.01`. Those that people use stand
+# beside each entry point, with their types; `fcer NAME --help-all` lists all. They are not declared to MLflow: it would
+# log each of them with an empty value, and a run tells what was set. What is not given is as in the YAML file of
+# `-P config=experiments/NAME.yaml`, or the option's own default.
 # Made by `python tests/helpers/project_file.py > mlproject`.
 name: fcer
 python_env: python_env.yaml
@@ -27,7 +27,7 @@ def declared(name: str) -> list[str]:
 
 
 def kind(key: str) -> str:
-    """MLflow's type: `path` and `uri` are checked before we start, and would refuse an empty default."""
+    """The type as MLflow calls it."""
     return "float" if key != "config" and hints(Config)[key] in (int, float) else "string"
 
 
@@ -44,14 +44,10 @@ def text() -> str:
     """The whole file."""
     lines = [HEAD.rstrip("\n")]
     for name, command in COMMANDS.items():
-        if command.argument is not None:
+        if command.argument is not None or command.stays:
             continue
-        flags = " ".join(f"--{key.replace('_', '-')}\0{{{key}}}" for key in declared(name))
-        command_line = textwrap.wrap(flags, 110, break_on_hyphens=False)
-        lines += [f"  {name}:", "    parameters:"]
-        lines += [f'      {key}: {{type: {kind(key)}, default: ""}}  # {meaning(key)}' for key in declared(name)]
-        lines += ["    command: >-", f"      python src/fcer {name} --mlproject"]
-        lines += [f"      {part}".replace("\0", " ") for part in command_line]
+        lines += [f"  {name}:", f"    command: python src/fcer {name}"]
+        lines += [f"    # -P {key}=  {kind(key)}: {meaning(key)}" for key in declared(name)]
         lines += [""]
     return "\n".join(lines[:-1]) + "\n"
 

@@ -86,7 +86,7 @@ def test_maps_are_scored_without_torch(python: Path, no_torch: dict[str, str], t
     maps = [str(path) for path in sorted(MAPS.glob("predictions_*.npz"))]
     command = [python.with_name("fcer"), "evaluate", "--predictions", *maps, "--out", "results", "--bootstrap", "0"]
     done = subprocess.run(command, cwd=empty, env=no_torch, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, ""), "not a word though MLflow's store is made first"
     assert "student > ensemble" in done.stdout
     assert json.loads((empty / "results" / "evaluation.json").read_text())["years"] == [2018, 2019]
 

@@ -114,6 +114,7 @@ class _Told(RunLog):
         self.told |= values
 
 
+@pytest.mark.filterwarnings("ignore::fcer.errors.FcerWarning")  # so few fires and epochs leave much undefined
 def test_auto_is_an_anchor_for_each_test_year_and_fires_are_called_synthetic(fires: Path, tmp_path: Path):
     study = Study(tiny(fires, tmp_path, year="all", anchor="auto", miss=(0.5,)), say=lambda _: None)
     results = study.evaluation()

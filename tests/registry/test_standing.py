@@ -160,3 +160,22 @@ def test_few_fires_or_others_leave_it_to_the_interval():
     others = dataclasses.replace(ours, by_fire={f"other {fire}": scores for fire, scores in ours.by_fire.items()})
     unscored = dataclasses.replace(ours, by_fire={fire: {"auroc": float("nan")} for fire in FIRES})
     assert {decide(one, champion).outcome for one in (few, others, unscored)} == {PROMOTED}
+
+
+def test_an_alarm_of_verified_forecasts_keeps_a_student_from_promotion():
+    for champion in (CHAMPION, None):
+        outcome, reason, _ = decide(challenger(auroc=0.9, alarm="zones miss"), champion)
+        assert outcome == KEPT and "version 2's verified forecasts raised an alarm (zones miss)" in reason
+
+
+def test_a_champion_in_trouble_is_said():
+    outcome, _, warning = decide(challenger(), dataclasses.replace(CHAMPION, alarm="zones miss"))
+    assert outcome == PROMOTED and "champion's own verified forecasts raised an alarm" in str(warning)
+
+
+def test_who_forecast_the_same_fires_worse_is_not_promoted():
+    theirs = {f"fire_{k}": {"auroc": 0.8 + k / 100} for k in range(8)}
+    ours = {fire: {"auroc": scores["auroc"] - 0.015} for fire, scores in theirs.items()}
+    assert decide(challenger(verified=ours), CHAMPION).outcome == PROMOTED
+    outcome, reason, _ = decide(challenger(verified=ours), dataclasses.replace(CHAMPION, verified=theirs))
+    assert outcome == KEPT and "in verified forecasts of the same fires its AUROC is lower" in reason

@@ -57,7 +57,7 @@ def test_padding_is_not_shown(results, cases, tmp_path):
         write_maps(paths[-1], PredictedMaps.from_arrays(grown | {"size": np.full((12, 2), 32)}, year=year))
     again = read_cases(results, paths)
     pd.testing.assert_frame_equal(case_table(again), case_table(cases))
-    assert map_figure(again, results).whole == map_figure(cases, results).whole
+    assert map_figure(again, results).whole() == map_figure(cases, results).whole()
 
 
 def test_the_numbers_behind_the_maps(cases):
@@ -69,7 +69,7 @@ def test_the_numbers_behind_the_maps(cases):
 
 
 def test_one_scale_for_all_uncertainties(results, cases):
-    figure = map_figure(cases, results).whole
+    figure = map_figure(cases, results).whole()
     maps = [trace for trace in figure.data if trace.type == "heatmap"]
     assert len(maps) == 2 * 2 * 3
     assert sum(trace.coloraxis == "coloraxis2" for trace in maps) == 4
@@ -87,12 +87,12 @@ def test_panels_show_what_the_whole_figure_does(results, cases):
     assert list(figure.panels) == [f"{size}_{column}" for size in ("small", "large") for column in range(3)]
     assert [panel.layout.meta for panel in figure.panels.values()] == [None, ("student",), ("ensemble",)] * 2
     drawn = [trace for panel in figure.panels.values() for trace in panel.data if trace.type == "heatmap"]
-    whole = [trace for trace in figure.whole.data if trace.type == "heatmap"]
+    whole = [trace for trace in figure.whole().data if trace.type == "heatmap"]
     assert sorted(trace.z.tobytes() for trace in drawn) == sorted(trace.z.tobytes() for trace in whole)
 
 
 def test_a_scale_bar_is_as_long_as_it_says(results, cases):
-    figure = map_figure(cases, results).whole
+    figure = map_figure(cases, results).whole()
     bar = next(shape for shape in figure.layout.shapes if shape.type == "line" and shape.xref == "x")
     length = scale_bar(32)
     assert bar.x1 - bar.x0 == pytest.approx(length * 1000 / 375)

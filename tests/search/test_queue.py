@@ -1,9 +1,6 @@
 """Exactly as many trials as were asked for: with four processes, on every storage, and whichever is killed."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +9,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
+from claiming import Claimer
 from fcer.runtime.processes import this_process
 from fcer.search.liveness import BEAT, WORKER, Watch
 from fcer.search.queue import TrialQueue, study_size
@@ -21,8 +19,6 @@ from fcer.search.storage import TrialStore, open_storage, parse_store
 from fcer.search.study import FAILURE, PAPER, RETRIES, RETRY_OF, counts, open_study, progress_of
 from postgres_server import postgres_server
 from search_cases import small_space
-
-CLAIMING = Path(__file__).parents[1] / "helpers" / "claiming.py"
 
 
 @pytest.fixture(params=["sqlite", "journal", "postgresql"])
@@ -39,28 +35,19 @@ def begin(store: TrialStore, space: Space) -> optuna.Study:
     return open_study(open_storage(store), store, "small", objective="auroc", space=space.text())
 
 
-def claimer(
-    store: TrialStore, folder: Path, trials: int, seconds: float, sampler: str = "tpe"
-) -> subprocess.Popen[str]:
-    call = [sys.executable, str(CLAIMING), store.url, str(folder / "space.yaml"), str(trials), sampler, str(seconds)]
-    return subprocess.Popen(call, stdout=subprocess.PIPE, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-
-
 def test_four_processes_make_the_asked_number_though_one_is_killed(store: TrialStore, tmp_path: Path):
     space = small_space(tmp_path)
-    victim = claimer(store, tmp_path, 16, 600)
-    assert victim.stdout is not None
-    killed = int(victim.stdout.readline())
-    others = [claimer(store, tmp_path, 16, 0.1)]
-    assert others[0].stdout is not None
-    first = others[0].stdout.readline()
-    others += [claimer(store, tmp_path, 16, 0.1) for _ in range(2)]
-    victim.send_signal(signal.SIGKILL)
-    printed = [process.communicate()[0] for process in others]
-    assert [process.wait() for process in (victim, *others)] == [-signal.SIGKILL, 0, 0, 0]
+    victim = Claimer(store, tmp_path, 16, 600)
+    killed = victim.claimed.get()
+    others = [Claimer(store, tmp_path, 16, 0.1)]
+    numbers = [killed, others[0].claimed.get()]
+    others += [Claimer(store, tmp_path, 16, 0.1) for _ in range(2)]
+    victim.process.kill()
+    victim.process.join()
+    numbers += [number for one in others for number in one.rest()]
+    assert [one.process.exitcode for one in (victim, *others)] == [-signal.SIGKILL, 0, 0, 0]
     trials = begin(store, space).get_trials()
     assert Counter(trial.state for trial in trials if counts(trial)) == {TrialState.COMPLETE: 16}
-    numbers = [int(number) for text in (first, *printed) for number in text.split()] + [killed]
     assert len(set(numbers)) == len(numbers), "no trial ran twice"
     lost = [trial for trial in trials if not counts(trial)]
     assert [trial.number for trial in lost] == [killed]
@@ -104,8 +91,8 @@ def test_a_grid_ends_where_all_is_tried(tmp_path: Path):
         "head_loss: {categorical: [rmsle, mse, bce]}\nhead_lr: {categorical: [0.001, 0.1]}\n"
     )
     store = parse_store(f"journal:{tmp_path}/trials.log", tmp_path)
-    processes = [claimer(store, tmp_path, 50, 0.02, "grid") for _ in range(2)]
-    assert [process.wait() for process in processes] == [0, 0]
+    claimers = [Claimer(store, tmp_path, 50, 0.02, "grid") for _ in range(2)]
+    assert len([number for one in claimers for number in one.rest()]) == 6
     space = read_space(tmp_path / "space.yaml")
     assert study_size(space, 50, grid=True) == 6 and study_size(space, 4, grid=True) == 4
     trials = begin(store, space).get_trials()

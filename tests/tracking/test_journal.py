@@ -15,7 +15,7 @@ from fcer.tracking.journal import FILE, Entry, Journal, from_line, is_complete, 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9)
 DATA = st.dictionaries(st.text(max_size=9), SCALARS | st.lists(st.lists(SCALARS, max_size=3), max_size=3), max_size=3)
-OPS = st.sampled_from(["params", "metrics", "tags", "text", "file", "dataset", "model", "end"])
+OPS = st.sampled_from(["params", "metrics", "tags", "origins", "text", "file", "dataset", "model", "end"])
 
 
 @given(st.builds(Entry, st.integers(1), st.text(), OPS, st.integers(0), DATA))

@@ -60,19 +60,24 @@ def test_a_run_is_described_and_can_be_opened(store: str, tmp_path: Path, monkey
     with tracked_run("main", settings={"anchor": 4, "out": None}, work=tmp_path) as run:
         run.note("# Study\n" + "x" * 10_000)
         run.params({"storage": "postgresql://u:secret@db/x"})
-        with run.child("student 2021", {}):
-            pass
+        with run.child("student 2021", {}) as below:
+            below.link({"ensemble": run.id})
+            below.note("First.")
+            below.note("Second.")
     client = mlflow.MlflowClient(store)
     told = client.get_run(run.id)
     assert told.data.params == {"anchor": "4", "storage": "postgresql://u:***@db/x"}, "what is not set is not logged"
     assert told.data.tags["mlflow.note.content"].startswith("# Study\nxxx")
+    note = client.get_run(below.id).data.tags["mlflow.note.content"]
+    page = f"#/experiments/{told.info.experiment_id}/runs/{run.id}?workflowType=machine_learning"
+    assert note == f"First.\n\nSecond.\n\n**Built from** [ensemble]({page})"
     experiment = client.get_experiment(told.info.experiment_id)
     assert "`fcer/auroc`" in experiment.tags["mlflow.note.content"]
     page = f"/#/experiments/{experiment.experiment_id}/runs"
-    assert link_to(run) == f"http://127.0.0.1:5000{page}/{run.id}?workflowType=machine_learning"
+    assert link_to(run.id) == f"http://127.0.0.1:5000{page}/{run.id}?workflowType=machine_learning"
     chart = f"http://127.0.0.1:5000{page}?workflowType=machine_learning&compareRunsMode=CHART&searchFilter="
     assert link_to(run.id, below=True).startswith(chart)
-    assert unquote(link_to(run, below=True)).endswith(f"tags.`mlflow.parentRunId` = '{run.id}'")
+    assert unquote(link_to(run.id, below=True)).endswith(f"tags.`mlflow.parentRunId` = '{run.id}'")
     assert link_to("0" * 32) == "http://127.0.0.1:5000"
 
 

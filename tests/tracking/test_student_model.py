@@ -9,6 +9,8 @@ from pathlib import Path
 import mlflow
 import pytest
 
+from fcer.models.student_files import load_student
+from fcer.tracking.model_card import model_card
 from fcer.tracking.student_model import CHAMPION, REGISTERED, log_student
 from student_cases import write_student
 
@@ -103,6 +105,11 @@ def test_a_model_says_that_it_is_registered_and_has_a_card(
     assert "validation AUROC 0.700 (95 %: 0.600 to 0.800 over draws of fires)" in version.description
     assert f"run `{run_id}`" in version.description and "2 members" in version.description
     assert json.loads(version.tags["val_by_fire"]) == {"fire_1": {"auroc": 0.75}}
+
+
+def test_a_card_of_a_student_that_holds_nothing_out_says_that_its_skill_is_cross_validated(tmp_path: Path):
+    card = model_card(load_student(write_student(tmp_path / "student", "all")), {**SCORES, "cv_ap": 0.412}, {}, "run")
+    assert "cross-validated, since nothing was held out to test on: AP 0.412 as mean of its teachers" in card
 
 
 def test_the_model_lies_in_the_experiment_of_its_run(

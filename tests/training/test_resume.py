@@ -23,14 +23,20 @@ import os, pathlib, signal, sys
 import torch
 from fcer.training import member
 from fcer.training.learner import Learner
-from test_resume import FOLD, SETTINGS
+from test_resume import FOLD, KILLS, SETTINGS
 from training_cases import tiny_data
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
-{kill}
-member.train_member(tiny_data(pathlib.Path(sys.argv[1])), FOLD, SETTINGS, pathlib.Path(sys.argv[2]))
+for when, (kill, _) in KILLS.items():
+    child = os.fork()  # torch is imported once
+    if not child:
+        exec(kill)
+        path = pathlib.Path(sys.argv[2], when, "fold0.safetensors")
+        member.train_member(tiny_data(pathlib.Path(sys.argv[1])), FOLD, SETTINGS, path)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 IN_AN_EPOCH = """
@@ -69,18 +75,21 @@ def undisturbed(tiny, tmp_path_factory: pytest.TempPathFactory) -> MemberResult:
     return train_member(tiny, FOLD, SETTINGS, tmp_path_factory.mktemp("undisturbed") / "fold0.safetensors")
 
 
-@pytest.mark.parametrize("when", KILLS)
-def test_killed_and_started_again_it_ends_with_the_same_weights(tiny, tiny_fires, undisturbed, tmp_path, when):
-    kill, safe = KILLS[when]
-    path = tmp_path / "fold0.safetensors"
+@pytest.fixture(scope="module")
+def killed(tiny_fires: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each way to be killed, with what was left behind."""
+    folder = tmp_path_factory.mktemp("killed")
     paths = os.pathsep.join(str(TESTS / folder) for folder in ("helpers", "training"))
-    killed = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(kill=kill), tiny_fires, path],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    call = [sys.executable, "-c", SCRIPT, tiny_fires, folder]
+    done = subprocess.run(call, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
+    assert done.stdout.split() == [str(-signal.SIGKILL)] * len(KILLS), done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("when", KILLS)
+def test_killed_and_started_again_it_ends_with_the_same_weights(tiny, undisturbed, killed: Path, when: str):
+    safe = KILLS[when][1]
+    path = killed / when / "fold0.safetensors"
     assert not path.exists()
     assert resume_file(path).exists() == (safe > 0)
 
@@ -99,7 +108,7 @@ def test_killed_and_started_again_it_ends_with_the_same_weights(tiny, tiny_fires
     assert told == result.records
     assert len(set(states[safe:])) == len(told) - safe
     assert len(set(states[:safe])) <= 1
-    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
 def test_epochs_are_told_once_they_are_safe(tiny, tmp_path):

@@ -37,6 +37,8 @@ class Command:
     """Whether it takes the demo's settings where neither data nor a configuration is named."""
     answers: bool = False
     """Whether what it prints is what it was asked for, which `--quiet` leaves."""
+    stays: bool = False
+    """Whether it works until it is stopped, and so is no entry point of mlproject."""
     argument: Argument | None = None
     """What stands after its name; such a command serves housekeeping and is no entry point of mlproject."""
 
@@ -46,6 +48,9 @@ class Command:
         with connected(resolved.config.cluster if "cluster" in self.options else None):
             import_module(f"fcer.commands.{self.name}").run(resolved, *given)
 
+
+_TRUTH = ("confidence", "satellites", "day")
+"""What of detections decides what burnt."""
 
 COMMANDS = {
     command.name: command
@@ -153,7 +158,7 @@ COMMANDS = {
             "calibrate",
             "make a student's probabilities mean what they say, and give it zones with a guarantee",
             "fcer calibrate --model models:/fcer-student@champion --data data/wsts --miss 0.1 0.2",
-            ("model", "miss", *STEPS["train"]),
+            ("model", "miss", "online", "maps", "against", *STEPS["train"]),
             demo=True,
         ),
         Command(
@@ -161,6 +166,32 @@ COMMANDS = {
             "make a run's student the champion, unless it is worse than the present one",
             "fcer promote --run 0123456789abcdef0123456789abcdef",
             ("run", "work"),
+        ),
+        Command(
+            "verify",
+            "score forecasts once the next day is seen, keep the record, and raise an alarm where it is bad",
+            "fcer verify --maps work/predictions --against viirs_snpp.csv viirs_noaa20.csv",
+            ("maps", "against", "out", *_TRUTH, "model", "threshold", "crop", "device", *SYNTHETIC, "work", "workers"),
+            demo=True,
+        ),
+        Command(
+            "rehearse",
+            "replay a dataset day by day: predict, wait for the next day, verify",
+            "fcer rehearse --data data/wsts --model models:/fcer-student@champion --lose-channel NDVI",
+            (
+                *("data", "model", "swap_model", "lose_channel", "out", "threshold", "crop", "device"),
+                *DETECTIONS,
+                *SYNTHETIC,
+                *("work", "workers"),
+            ),
+            demo=True,
+        ),
+        Command(
+            "serve",
+            "answer requests with the champion's maps, and take the next champion without a restart",
+            "fcer serve --model models:/fcer-student@champion --port 8080",
+            ("model", "host", "port", "poll", "work"),
+            stays=True,
         ),
         Command(
             "cache",

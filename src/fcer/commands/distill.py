@@ -1,7 +1,7 @@
 """`fcer distill`: the student of each test year, tracked and registered."""
 
 from fcer.commands import recorded_of
-from fcer.commands.tracked import command_run
+from fcer.commands.tracked import command_run, year_names
 from fcer.config import Resolved
 from fcer.pipeline.study import Study
 
@@ -10,9 +10,10 @@ __all__ = ["run"]
 
 def run(resolved: Resolved) -> None:
     """Distil year by year; several years are runs below one."""
-    with command_run("distill", resolved) as log:
-        study = Study(resolved, log=log)
-        years = study.setup.ensemble_years
+    study = Study(resolved)
+    years = study.setup.ensemble_years
+    with command_run("distill", resolved, of=year_names(study.setup)) as log:
+        study = study.under(log)
         study.ensembles(years)
         for year in years:
             if len(years) == 1:

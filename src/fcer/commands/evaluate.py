@@ -1,11 +1,12 @@
 """`fcer evaluate`: the FCER protocol, on predicted maps from anywhere or on those of an ensemble and its student."""
 
 import hashlib
+import re
 from pathlib import Path
 
 from fcer.commands import recorded_of
-from fcer.commands.tracked import command_run
-from fcer.config import Resolved
+from fcer.commands.tracked import command_run, span, year_names
+from fcer.config import Config, Resolved
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.scoring import score_maps
@@ -20,11 +21,12 @@ _OF_MAPS = ("predictions", "reference", "anchor", "radii", "bootstrap", "seed", 
 def run(resolved: Resolved) -> None:
     """Evaluate, write the results, log them, print the table."""
     config = resolved.config
-    out = config.out or Work(config.work).results
+    of = _of(config)
+    out = config.out or Work(config.work).results / of.replace(" ", "_")
     settings = recorded_of(config, "evaluate")
     if config.predictions:
-        settings = {key: settings[key] for key in _OF_MAPS}
-    with command_run("evaluate", resolved, settings) as log:
+        settings = {key: settings[key] for key in _OF_MAPS if key in settings}
+    with command_run("evaluate", resolved, settings, of=of, charts=True) as log:
         if config.predictions:
             _log_files(resolved, log)
             results = score_maps(config, config.predictions, out, log)
@@ -40,6 +42,16 @@ def tell(results: Results, out: Path) -> None:
     """Print an evaluation, and where it lies."""
     print(results.summary())
     print(f"\nwritten to {out}: sweep.csv, segmentation.csv, per_image.csv, tests.json and more")
+
+
+def _of(config: Config) -> str:
+    """The years that are evaluated, as far as names tell."""
+    if not config.predictions:
+        from fcer.pipeline.study_data import StudyData
+
+        return year_names(StudyData(config))
+    years = [int(year) for path in config.predictions for year in re.findall(r"\d{4}", path.stem)[-1:]]
+    return span(sorted(years)) if len(years) == len(config.predictions) else config.predictions[0].stem
 
 
 def _log_files(resolved: Resolved, log: RunLog) -> None:

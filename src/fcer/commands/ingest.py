@@ -35,13 +35,14 @@ def run(resolved: Resolved) -> None:
         cache=config.work / "cache",
         workers=config.workers,
     )
-    with command_run("ingest", resolved) as log:
+    with command_run("ingest", resolved, of=str(out)) as log:
         for file, (_, digest) in zip(files, sources["files"], strict=True):
             log.dataset(file, digest[:32], "detections")
         log.dataset(out, found.fingerprint, "fires")
         log.metrics(_metrics(done))
         log.file(write_account(done, out))
         log.file(out / "overview.png")
+        log.note(f"```\n{to_text(done)}\n```")
     if not config.detections:
         print("no detections were named: these are of SYNTHETIC fires")
     print(to_text(done))

@@ -4,9 +4,12 @@ from dataclasses import replace
 
 from fcer.commands import recorded_of
 from fcer.commands.evaluate import tell
-from fcer.commands.tracked import command_run
+from fcer.commands.tracked import command_run, year_names
 from fcer.config import Resolved
 from fcer.pipeline.study import Study
+from fcer.tracking import link_to
+from fcer.tracking.evaluation_notes import evaluation_note
+from fcer.tracking.evaluation_runs import headline
 from fcer.tracking.provenance import said_of_now
 
 __all__ = ["run"]
@@ -17,13 +20,22 @@ def run(resolved: Resolved) -> None:
     if resolved.origins["year"] == "default":
         resolved = Resolved(replace(resolved.config, year="all"), {**resolved.origins, "year": "main"})
     settings = recorded_of(resolved.config, "main")
-    with command_run("main", resolved) as log:
-        study = Study(resolved, log=log)
-        out = resolved.config.out or study.setup.work.study
-        with log.child("evaluate", settings) as evaluation:
-            tell(study.under(evaluation).evaluation(out), out)
-        with log.child("report", {}) as report:
+    study = Study(resolved)
+    out, of = resolved.config.out or study.setup.work.study, year_names(study.setup)
+    with command_run("main", resolved, of=of) as log:
+        with log.child(f"evaluate {of}", settings) as evaluation:
+            results = study.under(evaluation).evaluation(out)
+            tell(results, out)
+        with log.child(f"report {out}", {}) as report:
             report.link({"evaluation": evaluation.id})
             page = study.under(report).report(out, provenance={**said_of_now(), "evaluation run": evaluation.id})
+            report.note(evaluation_note(results))
+        log.metrics(headline(results))
+        log.link({"evaluation": evaluation.id, "report": report.id})
+        log.note(evaluation_note(results))
+        log.file(page, "report")
+        for figure in sorted((page.parent / "figures").glob("*.png")):
+            log.file(figure, "figures")
         print(f"report: {page} (open it in a browser, it needs no network)")
-    print("next: make ui to compare the runs")
+    print(f"the sweep: {link_to(evaluation.id, below=True)}")
+    print("next: make ui to see both")

@@ -26,7 +26,7 @@ CONFIG = Command(
 )
 """No command that works: the command line answers it by itself."""
 
-EVERYWHERE = ("config", "help", "help-all", "quiet", "verbose", "debug")
+EVERYWHERE = ("config", "help", "help-all", "quiet", "verbose", "dry-run", "debug")
 """Options of every command that are no settings."""
 
 
@@ -93,9 +93,8 @@ def _add_general(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--help-all", action="help", help="all options")
     group.add_argument("-q", "--quiet", action="store_true", help="say nothing but errors, and what was asked for")
     group.add_argument("-v", "--verbose", action="store_true", help="say also what was set and how long it took")
+    group.add_argument("--dry-run", action="store_true", help="say what is there and what would be done, and stop")
     group.add_argument("--debug", action="store_true", help="show the traceback of an error")
-    # Of the entry points of mlproject, whose parameters have a default that means: not given
-    group.add_argument("--mlproject", action="store_true", help=argparse.SUPPRESS)
 
 
 def _add_option(group: Any, key: str, text: str) -> None:

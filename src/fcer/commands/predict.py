@@ -28,7 +28,7 @@ from fcer.registry.find_student import CHAMPION_URI, FoundStudent, find_student,
 from fcer.runtime.files import scratch_folder
 from fcer.runtime.work import Work
 
-__all__ = ["run"]
+__all__ = ["map_files", "run"]
 
 
 def run(resolved: Resolved) -> None:
@@ -40,11 +40,11 @@ def run(resolved: Resolved) -> None:
         import_pyogrio()
         import_pystac()
     assets = None if config.assets is None else read_assets(config.assets)
-    with command_run("predict", resolved) as log:
+    with command_run("predict", resolved, of=config.input.name if config.input else "") as log:
         catalog = _fires(config)
         problems = list(catalog.problems)
         targets = map_targets(catalog, out, problems)
-        files = replace(_map_files(resolved, log), gis=config.gis, assets=assets)
+        files = replace(map_files(resolved, log), gis=config.gis, assets=assets)
         begun = time.perf_counter()
         try:
             rows = predict_fires(files, targets, problems)
@@ -56,7 +56,7 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"{catalog.root}: no fire of it could be predicted; see the lines above")
         log.metrics({"predict/seconds_per_fire": (time.perf_counter() - begun) / len(rows)})
         log.text(rows_as_csv(rows), "predictions.csv")
-        if len(rows) > 1 and files.features:
+        if files.features:  # one file of all fires, which MLflow draws on a map
             write_geojson(out / "all_fires.geojson", files.features)
             log.file(out / "all_fires.geojson")
             if config.gis:
@@ -65,6 +65,7 @@ def run(resolved: Resolved) -> None:
                     log.file(written)
         if assets is not None:
             _at_risk(out, rows, log)
+        log.note(_told(config, out, rows, len(problems)))
         for row in rows if config.png else ():
             log.file(Path(row["file"]).with_suffix(".png"), "quicklooks")
     _say(config, out, rows, len(problems))
@@ -96,7 +97,7 @@ def _fires(config: Config) -> Catalog:
     return replace(found, fires=tuple(fire for fire in found.fires if fire.path.resolve() in active))
 
 
-def _map_files(resolved: Resolved, log: RunLog) -> MapFiles:
+def map_files(resolved: Resolved, log: RunLog) -> MapFiles:
     """The student that was asked for, ready to predict, and what of the configuration decides its files."""
     config = resolved.config
     with scratch_folder(config.work, "student") as download:
@@ -139,12 +140,16 @@ def _student(resolved: Resolved, log: RunLog, download: Path) -> FoundStudent:
     return find_student(str(distilled.folder), download)
 
 
-def _say(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: int) -> None:
+def _told(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: int) -> str:
     fires = "1 fire" if len(rows) == 1 else f"{len(rows)} fires"
     pixels = sum(row["fire_pixels"] for row in rows)
-    print(
+    return (
         f"{out}: {fires} predicted{f', {left_out} left out' if left_out else ''}; "
         f"{pixels} pixels with a fire probability above {_threshold(config):g}"
     )
+
+
+def _say(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: int) -> None:
+    print(_told(config, out, rows, left_out))
     more = [flag for flag, given in (("--png", config.png), ("--gis", config.gis)) if not given]
     print(f"next: open {rows[0]['file']} in a GIS" + (f", or add {' '.join(more)} to the same command" if more else ""))

@@ -1,10 +1,11 @@
 """`fcer promote`: a run's student becomes the champion, unless it is worse than the present one."""
 
+import sys
 import warnings
 
 from fcer.commands.tracked import command_run
 from fcer.config import Config, Resolved
-from fcer.errors import FcerError, FcerWarning
+from fcer.errors import ConfigError, FcerError, FcerWarning
 from fcer.pipeline.run_log import RunLog
 from fcer.registry.promotion import Promotion, find_challenger, promote
 from fcer.registry.standing import KEPT, Standing
@@ -16,20 +17,32 @@ def run(resolved: Resolved) -> None:
     """Decide, move the alias, and log why; a champion that stays is a failure, which a pipeline must see."""
     config = resolved.config
     challenger = find_challenger(config.run)
+    if config.run is None:
+        _ask(challenger)
     settings = _settings(config, challenger)
-    with command_run("promote", resolved, settings) as log:
+    with command_run("promote", resolved, settings, of=f"version {challenger.version}") as log:
         promotion = promote(challenger, log.id)
         _log(log, challenger, promotion)
         outcome, reason, warning = promotion.decision
+        log.note(reason)
         if warning:
             warnings.warn(warning, FcerWarning, stacklevel=2)
         if outcome == KEPT:
             raise FcerError(reason)
-    print(reason)
+        print(reason)
+
+
+def _ask(challenger: Standing) -> None:
+    """Nobody becomes champion for having come last: where no run is named, a person has to say so."""
+    newest = f"the newest student is version {challenger.version}, of run {challenger.run_id}"
+    if not sys.stdin.isatty():
+        raise ConfigError(f"run: say whose student is to be promoted; {newest}: --run {challenger.run_id}")
+    if input(f"{newest}. Promote it? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise ConfigError("run: nothing was promoted; name another student's run with --run")
 
 
 def _settings(config: Config, challenger: Standing) -> dict[str, str]:
-    """The run in full also where the newest was taken."""
+    """The run in full, also where the newest was taken."""
     return {"run": config.run or challenger.run_id or "none", "challenger_version": challenger.version}
 
 

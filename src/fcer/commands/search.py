@@ -1,12 +1,14 @@
 """`fcer search`: an Optuna study over the head, each trial a run of its own, and the best head refitted."""
 
-import importlib.util
 import os
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 
 from fcer.commands import recorded_of
-from fcer.config import Resolved, to_yaml
+from fcer.commands.tracked import command_run
+from fcer.config import Resolved
 from fcer.errors import ConfigError
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.study import Study
@@ -16,7 +18,6 @@ from fcer.search.queue import study_size
 from fcer.search.space import Space, read_space
 from fcer.search.storage import TrialStore, open_storage, parse_store
 from fcer.search.study import OBJECTIVES, OptunaStudy, open_study
-from fcer.tracking import tracked_run
 from fcer.tracking.server import tracking_uri
 
 __all__ = ["run"]
@@ -32,17 +33,17 @@ def run(resolved: Resolved) -> None:
     _check(resolved, space)
     store = parse_store(config.storage, Work(config.work).trials)
     if config.dashboard:
-        print(_dashboard(store))
+        _dashboard(store)
         return
     if store.file is not None and f"sqlite:///{store.file.resolve().as_posix()}" == tracking_uri():
         raise ConfigError(f"storage: {store.shown} is MLflow's own database; name another for the study")
     trials = open_study(open_storage(store), store, config.study, objective=config.objective, space=space.text())
-    shown = Resolved(replace(config, storage=config.storage and store.shown), resolved.origins)
+    shown = replace(config, storage=config.storage and store.shown)
     settings = {**recorded_of(config, "search"), "storage": store.shown}
     # `mlflow run` has begun a run for this command; else the search's own goes on
     by_mlflow, known = "MLFLOW_RUN_ID" in os.environ, trials.user_attrs.get(_RUN)
     attach = None if by_mlflow else known
-    with tracked_run("search", settings=settings, config=to_yaml(shown), work=config.work, attach=attach) as log:
+    with command_run("search", resolved, settings, of=config.study, shown=shown, attach=attach, charts=True) as log:
         _remember_run(trials, log, known if by_mlflow else None)
         print(HeadSearch(Study(resolved, log=log), trials, store, space, log).run())
 
@@ -60,10 +61,14 @@ def _check(resolved: Resolved, space: Space) -> None:
     study_size(space, config.trials, grid=config.sampler == "grid")
 
 
-def _dashboard(store: TrialStore) -> str:
-    install = "" if importlib.util.find_spec("optuna_dashboard") else "pip install optuna-dashboard && "
-    address = str(store.file) if store.is_journal else store.shown
-    return f"open the study in a browser with: {install}optuna-dashboard '{address}'"
+def _dashboard(store: TrialStore) -> None:
+    """Serve the study's trials until Ctrl-C, where optuna-dashboard is installed."""
+    program, address = shutil.which("optuna-dashboard"), str(store.file) if store.is_journal else store.url
+    if program is None:
+        shown = str(store.file) if store.is_journal else store.shown
+        print(f"open the study in a browser with: pip install optuna-dashboard && optuna-dashboard '{shown}'")
+        return
+    subprocess.run([program, address], check=False)
 
 
 def _remember_run(trials: OptunaStudy, log: RunLog, earlier: str | None) -> None:

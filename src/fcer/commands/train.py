@@ -1,6 +1,6 @@
 """`fcer train`: the members of a test year's ensemble, each a run of its own."""
 
-from fcer.commands.tracked import command_run
+from fcer.commands.tracked import command_run, year_names
 from fcer.config import Resolved
 from fcer.data.folds import Fold
 from fcer.errors import ConfigError
@@ -23,7 +23,8 @@ def run(resolved: Resolved) -> None:
         for planned in (one for folds in asked for one in plan_members(study.setup, folds)):
             train_member(planned.dataset, planned.slot.fold, planned.how, planned.path)
         return
-    with command_run("train", resolved) as log:
+    of = year_names(study.setup) if resolved.config.fold is None else f"fold {resolved.config.fold}"
+    with command_run("train", resolved, of=of) as log:
         study.under(log).train(asked)
         for folds in asked:
             members = members_of(study.setup, folds)

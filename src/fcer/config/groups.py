@@ -22,6 +22,9 @@ SYNTHETIC = ("years", "fires_per_year", "image_size", "fire_days", "seed")
 PLACES = ("work", "workers", "cluster")
 """Where the work is done and with how many: no setting of what comes out."""
 
+_ALWAYS = ("year", "arch", "members", "anchor", "seed")
+"""What runs are told apart by, whatever it is."""
+
 _BACKBONE = ("normalization", "select_by", "threshold")
 _CALIBRATION = ("miss",)
 _EVALUATION = (*_CALIBRATION, "test_image", "engine", "anchor", "radii", "methods", "passes", "bootstrap")
@@ -36,8 +39,13 @@ STEPS: dict[str, tuple[str, ...]] = {
 
 
 def recorded(config: Config, keys: Iterable[str]) -> dict[str, Any]:
-    """The settings as a run records them: without places, where trials are kept, and passwords."""
-    return {key: _as_typed(getattr(config, key)) for key in keys if key not in (*PLACES, "storage")}
+    """The settings as a run records them: those that differ from their defaults, and what every run is told apart by.
+
+    Without places, where trials are kept, and passwords; all settings are in the run's config.yaml.
+    """
+    told = {key: getattr(config, key) for key in keys if key not in (*PLACES, "storage")}
+    defaults = fields()
+    return {key: _as_typed(value) for key, value in told.items() if key in _ALWAYS or value != defaults[key].default}
 
 
 def _as_typed(value: Any) -> Any:

@@ -195,7 +195,9 @@ class Config:
         "the predicted class",
         choices=("auroc", "auroc_auprc", "auroc_fidelity", "within"),
     )
-    dashboard: bool = option(False, "say how to open optuna-dashboard on the study, and do nothing else")
+    dashboard: bool = option(
+        False, "serve the study by optuna-dashboard where it is installed, else say how; do nothing else"
+    )
 
     # Prediction with a student, and which student is to be used
     model: str | None = option(
@@ -220,7 +222,7 @@ class Config:
         None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
     )
     run: str | None = option(
-        None, "id of the MLflow run whose student is to become champion; none: the newest one that is registered"
+        None, "id of the MLflow run whose student is to become champion; none: it asks for the newest one"
     )
 
     # Guarantees, and forecasts held to what burnt
@@ -228,10 +230,26 @@ class Config:
         (0.05, 0.1, 0.2), "shares of tomorrow's fire that zones may miss, a zone for each", check=checks.shares
     )
     maps: tuple[Path, ...] = option((), "folders or files of forecasts that `fcer predict` wrote")
-    against: Path | None = option(None, "what burnt: detections, or a dataset folder that has the days since")
+    against: tuple[Path, ...] = option(
+        (), "what burnt: files of detections, or a dataset folder that has the days since; none: that of --data"
+    )
+    online: bool = option(False, "adapt the zones to verified days (--maps, --against) instead of calibrating anew")
+    swap_model: str | None = option(
+        None,
+        "a student that makes the rehearsal's forecasts from its middle on, under the first one's name",
+        check=checks.address,
+    )
+    lose_channel: str | None = option(
+        None, "an input channel, by name or number, that is lost from the middle of the rehearsal on"
+    )
+    host: str = option("127.0.0.1", "address that the student is served on")
+    port: int = option(8080, "port that the student is served on; 0: any that is free", low=0, high=65535)
+    poll: float = option(5.0, "seconds after which a served student looks whether another is champion", low=0.1)
 
     # Report
-    results: tuple[Path, ...] = option((), "folders that `fcer evaluate` wrote, to be joined; none: WORK/results")
+    results: tuple[Path, ...] = option(
+        (), "folders that `fcer evaluate` wrote, to be joined; none: the latest below WORK"
+    )
     runs: tuple[str, ...] = option((), "ids of MLflow runs of `evaluate` to be joined, in place of folders")
     experiment: str | None = option(None, "MLflow experiment whose latest evaluation of each year is taken")
     paper: bool = option(False, "set the paper's own table beside ours: where the experiment is the paper's")

@@ -31,6 +31,14 @@ class Dataset:
         """Of the usable fires of `years`."""
         return dataset_fingerprint((fire, self.surveys[fire]) for fire in self.fires(years))
 
+    def profile(self, years: Iterable[int]) -> dict[str, int]:
+        """The usable fires of `years` in numbers."""
+        of_years = self.fires(years)
+        pixels = sum(self.surveys[fire].pixels for fire in of_years)
+        burning = sum(self.surveys[fire].fire_pixels for fire in of_years)
+        days = sum(fire.days for fire in of_years)
+        return {"fires": len(of_years), "days": days, "pixels": pixels, "fire_pixels": burning}
+
     def normalization(self, train_years: Sequence[int]) -> Normalization:
         """The statistics of this data's training years."""
         return computed((self.surveys[fire] for fire in self.fires(train_years)), train_years)

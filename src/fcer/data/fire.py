@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 
 from fcer.errors import DataError
 
-__all__ = ["EVERYWHERE", "SYNTHETIC", "Fire", "Place", "channel_runs"]
+__all__ = ["EVERYWHERE", "SYNTHETIC", "SYNTHETIC_MANIFEST", "Fire", "Place", "channel_runs"]
 
 EVERYWHERE = slice(None)
 
 SYNTHETIC = "synthetic"
 """Part of the name of every fire that never burnt: a name goes wherever a fire's maps and scores go."""
+
+SYNTHETIC_MANIFEST = "synthetic.json"
+"""In a folder of synthetic fires: what they were made by."""
 
 _CRS = re.compile(r"EPSG:\d+|[A-Z][A-Z_]*\[.*", re.DOTALL | re.IGNORECASE)
 _IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0)

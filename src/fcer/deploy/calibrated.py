@@ -11,7 +11,7 @@ from fcer.core.arrays import BoolArray, FloatArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.core.zones import FamilyName, ZoneRule, draw_zone
 from fcer.errors import InputError
-from fcer.models.calibration_files import Calibration
+from fcer.models.calibration_files import Adaptation, Calibration
 
 __all__ = ["CONTOURS", "CalibratedMap", "GuaranteedZone", "calibrate_map", "contours", "guarantee", "promises"]
 
@@ -103,7 +103,7 @@ def calibrate_map(
         rule = rules[miss]
         zone = draw_zone(rule.family.score(before_zones, uncertainty, pixel_m), rule.level)
         area = np.count_nonzero(zone.mask) * pixel_m[0] * pixel_m[1] / 1e6
-        words = guarantee(rule, calibration.chose_epoch)
+        words = guarantee(rule, calibration.chose_epoch, calibration.adapted)
         zones.append(GuaranteedZone(rule, zone.mask, _calibrated_level(rule, calibration), area, zone.tie_share, words))
     return CalibratedMap(calibration.recalibration.apply(probability).astype(np.float32), tuple(zones))
 
@@ -113,13 +113,19 @@ def contours(probability: FloatArray, levels: Sequence[float] = CONTOURS) -> dic
     return {level: np.asarray(probability >= level) for level in sorted(levels)}
 
 
-def guarantee(rule: ZoneRule, chose_epoch: bool = False) -> str:
+def guarantee(rule: ZoneRule, chose_epoch: bool = False, adapted: Adaptation | None = None) -> str:
     """What a zone promises, and on which assumption.
 
     >>> from fcer.core.zones import ZoneFamily
     >>> guarantee(ZoneRule(ZoneFamily("threshold"), 0.02, 0.1, 0.095, 23, 1, 40.0, 31.0)).split(" (")[0]
     "On average over fires, at most 10 % of the next day's fire lies outside this zone"
     """
+    if adapted:
+        return (
+            f"Over many days, on average about {100 * rule.miss:.3g} % of the next day's fire lies outside this zone, "
+            f"which was adapted to {adapted.days} verified days from {adapted.first} to {adapted.last}. This is a mean "
+            "over time, whatever fires come, and no promise for the next one."
+        )
     of_groups = f" cross-fitted in groups of up to {rule.reserved}" if rule.reserved > 1 else ""
     words = (
         f"On average over fires, at most {100 * rule.miss:.3g} % of the next day's fire lies outside this zone (bound "
@@ -140,7 +146,7 @@ def promises(calibration: Calibration, family: FamilyName = "threshold") -> list
             "expected_miss_at_most": rule.miss,
             "family": family,
             "calibration_fires": rule.n_fires,
-            "guarantee": guarantee(rule, calibration.chose_epoch),
+            "guarantee": guarantee(rule, calibration.chose_epoch, calibration.adapted),
         }
         for rule in calibration.rules_of(family)
     ]

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import urllib.error
 import urllib.request
 from typing import Any, NamedTuple
@@ -31,11 +32,12 @@ class Maps(NamedTuple):
     """What each zone promises, in words and numbers."""
 
 
-def ask(url: str, days: ArrayLike, *, timeout: float = 60.0) -> Maps:
-    """The maps that the student served at `url` (`mlflow models serve`) predicts from raw days.
+def ask(url: str, days: ArrayLike, *, timeout: float = 60.0, token: str | None = None) -> Maps:
+    """The maps that the student served at `url` (`fcer serve`, `mlflow models serve`) predicts from raw days.
 
     Days are (samples, days, channels, rows, columns), NaN where a value is missing. They travel as a base64 .npy
-    file in single precision; give float16 to halve that. `timeout` is in seconds.
+    file in single precision; give float16 to halve that. `timeout` is in seconds. `token` is what the server asks for,
+    by default that of the environment variable FCER_TOKEN.
     """
     if not url.startswith(("http://", "https://")):
         raise InputError(f"{url}: not the address of a server; give one such as http://127.0.0.1:8080")
@@ -46,11 +48,13 @@ def ask(url: str, days: ArrayLike, *, timeout: float = 60.0) -> Maps:
         sent = raw.astype(np.float16 if raw.dtype == np.float16 else np.float32, copy=False)
     # MLflow wants `inputs` of five dimensions in every request, if only an empty one
     request = {"inputs": [[[[[]]]]], "params": {"npy": to_text(sent)}}
-    return _maps(url, _post(f"{url.rstrip('/')}/invocations", json.dumps(request).encode(), timeout))
+    return _maps(url, _post(f"{url.rstrip('/')}/invocations", json.dumps(request).encode(), timeout, token))
 
 
-def _post(url: str, body: bytes, timeout: float) -> bytes:
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+def _post(url: str, body: bytes, timeout: float, token: str | None) -> bytes:
+    known = token or os.environ.get("FCER_TOKEN")
+    allowed = {"Authorization": f"Bearer {known}"} if known else {}
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json", **allowed})
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
             content: bytes = answer.read()

@@ -1,6 +1,6 @@
 """A fire's latest days, whole, through a student: what it says of tomorrow, pixel by pixel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fcer.core.arrays import BoolArray
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.fire import Fire
+from fcer.data.input_summary import InputSummary, summarise_input
 from fcer.errors import DataError, InputError
 from fcer.models.raw_days import needed_channels, predict_days
 from fcer.models.student_files import LoadedStudent
@@ -26,6 +27,8 @@ class FireMap:
     """Active fire of the last day."""
     dates: tuple[date, ...] | None
     """The days that were read; None where the file does not say."""
+    summary: InputSummary = field(default_factory=lambda: InputSummary((), {}))
+    """Of what was read."""
 
     @property
     def predicted(self) -> date | None:
@@ -56,4 +59,5 @@ def predict_fire(loaded: LoadedStudent, fire: Fire) -> FireMap:
     probability, uncertainty = (map_BHW[0].cpu().numpy().copy() for map_BHW in maps)
     probability[unknown] = uncertainty[unknown] = np.nan
     today = raw[-1, channels.index(ACTIVE_FIRE)] > 0
-    return FireMap(probability, uncertainty, today, fire.dates[days] if fire.dates else None)
+    summary = summarise_input(raw, channels, loaded.normalization)
+    return FireMap(probability, uncertainty, today, fire.dates[days] if fire.dates else None, summary)

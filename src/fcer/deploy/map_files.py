@@ -1,5 +1,6 @@
 """The files of one predicted fire: its GeoTIFF, and where they are asked for a quick-look and outlines."""
 
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from fcer.deploy.ground import Ground, ground_of
 from fcer.deploy.outlines import Feature, outlines, write_geojson
 from fcer.deploy.synthetic_fires import never_burnt
 from fcer.errors import DataError, FcerWarning
-from fcer.models.calibration_files import Calibration
+from fcer.models.calibration_files import Calibration, calibration_id
 from fcer.models.student_files import LoadedStudent
 
 __all__ = ["MapFiles"]
@@ -62,7 +63,7 @@ class MapFiles:
             path,
             self._bands(predicted, calibrated),
             place=fire.place,
-            tags={key.upper(): str(value) for key, value in about.items()},
+            tags={key.upper(): str(value) for key, value in {**about, **self._promised(predicted)}.items()},
         )
         features: list[Feature] = []
         if ground is not None:
@@ -149,6 +150,17 @@ class MapFiles:
             **zones,
             **{f"model_{key}": value for key, value in self.identity.items()},
             "fcer_version": __version__,
+        }
+
+    def _promised(self, predicted: FireMap) -> dict[str, str]:
+        """What `fcer verify` holds the map to: its numbers are for machines, and stand in the GeoTIFF alone."""
+        expected = self.calibration.expected if self.calibration else None
+        return {
+            "anchor_px": repr(self.loaded.head.anchor_px),
+            "calibration_id": calibration_id(self.calibration) if self.calibration else "none",
+            "input_lacking": ", ".join(predicted.summary.lacking) or "none",
+            "input_means": json.dumps({name: round(mean, 4) for name, mean in predicted.summary.means.items()}),
+            **({"expected": json.dumps(expected.to_dict())} if expected else {}),
         }
 
     def _outlines(

@@ -126,9 +126,10 @@ def _sentences(compared: _Compared, methods: Sequence[str]) -> list[str]:
         said.append(f"{_STUDENT} is {how} its own backbone's {compared.named([_ENTROPY])} {compared.tested}")
     equal = compared.equal_controls(leading)
     if equal:
-        said.append(
-            f"a control does as well: {compared.named(equal)} is not clearly below {compared.named(leading[:1])}"
-        )
+        # with few fires nothing is clearly below anything: a control whose mean is lower has not done as well for it
+        as_well = any(compared.scores[name] >= compared.scores[leading[0]] for name in equal)
+        words = "a control does as well" if as_well else "a control cannot be told from it"
+        said.append(f"{words}: {compared.named(equal)} is not clearly below {compared.named(leading[:1])}")
     return said
 
 

@@ -79,7 +79,7 @@ def zone_tables(
             for miss in misses:
                 key: dict[str, Any] = {"year": test.year, "method": method, "family": name, "nominal_miss": miss}
                 key["fitted"] = fitted
-                if n_fires > 1 and 0 < miss < smallest_miss(n_fires):
+                if n_fires < 2 or 0 < miss < smallest_miss(n_fires):
                     refused[f"{miss:g} of {name} zones ({n_fires} fires)"] = None
                     rows.append({**key, **known})
                     continue
@@ -90,7 +90,7 @@ def zone_tables(
                 if fitted == "cross" and len(calibration) > 1:
                     rows[-1]["bound"] = cross_bound(fires.miss, place, fires.group)
                 by_fire.append(pd.DataFrame({**key, **held.at(place)}))
-    if refused:
+    if refused and fitted == "validation":  # which somebody may want to add fires to
         names = ", ".join(maps.source for maps in calibration)
         sentence = f"{names}: too few fires to guarantee a miss of {', '.join(refused)}; no such zones"
         warnings.warn(sentence, FcerWarning, stacklevel=2)

@@ -3,19 +3,43 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from fcer.core.recalibration import Recalibration
 from fcer.core.zones import FamilyName, ZoneRule
 from fcer.errors import CheckpointError
+from fcer.models.expectations import Expectations
 from fcer.runtime.files import atomic_path
 
-__all__ = ["Calibration", "calibration_file", "calibration_text", "load_calibration", "save_calibration"]
+__all__ = [
+    "Adaptation",
+    "Calibration",
+    "calibration_file",
+    "calibration_id",
+    "calibration_text",
+    "load_calibration",
+    "save_calibration",
+]
 
 _MAX_BYTES = 16 << 20
 """Thousands of knots fit many times over."""
+
+
+@dataclass(frozen=True)
+class Adaptation:
+    """Which verified days zones were adapted to."""
+
+    first: str
+    last: str
+    days: int
+    fires: int
+
+    def __post_init__(self) -> None:
+        if date.fromisoformat(self.first) > date.fromisoformat(self.last) or not self.days >= 1 or not self.fires >= 1:
+            raise ValueError(f"zones are not adapted from {self.first} to {self.last}")
 
 
 @dataclass(frozen=True)
@@ -36,6 +60,10 @@ class Calibration:
     chose_epoch: bool
     """Whether fires among them also chose the student's epoch, which flatters it a little."""
     code_version: str
+    expected: Expectations | None = None
+    """What forecasts are held to once the day is seen; none: an older version did not ask."""
+    adapted: "Adaptation | None" = None
+    """To which verified days zones were adapted; none: they are as calibration fires made them."""
 
     def __post_init__(self) -> None:
         if self.zone_prior.kind not in ("none", "prior"):
@@ -64,8 +92,15 @@ def calibration_text(calibration: Calibration) -> str:
         "fires": list(calibration.fires),
         "chose_epoch": calibration.chose_epoch,
         "code_version": calibration.code_version,
+        **({"expected": calibration.expected.to_dict()} if calibration.expected else {}),
+        **({"adapted": asdict(calibration.adapted)} if calibration.adapted else {}),
     }
     return json.dumps({"calibration": content, "sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
+
+
+def calibration_id(calibration: Calibration) -> str:
+    """Twelve letters that stand for all of it."""
+    return hashlib.sha256(calibration_text(calibration).encode()).hexdigest()[:12]
 
 
 def save_calibration(folder: Path, calibration: Calibration) -> Path:
@@ -113,6 +148,10 @@ def _parse(content: Mapping[str, Any]) -> Calibration:
         raise TypeError(f"radius_px is {radius!r}")
     values["recalibration"] = Recalibration.from_dict(values["recalibration"])
     values["zone_prior"] = Recalibration.from_dict(values["zone_prior"])
+    if "expected" in values:
+        values["expected"] = Expectations.from_dict(values["expected"])
+    if "adapted" in values:
+        values["adapted"] = Adaptation(**values["adapted"])
     values["rules"] = tuple(ZoneRule.from_dict(rule) for rule in values["rules"])
     return Calibration(**{**values, "fires": tuple(values["fires"])})
 

@@ -20,6 +20,7 @@ from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
 from fcer.models.calibration_files import Calibration, load_calibration, save_calibration
 from fcer.models.ensemble import batches_of, sample_labels, standardise
 from fcer.models.student_files import LoadedStudent, load_student
+from fcer.pipeline.expected import expectations_of
 from fcer.pipeline.scoring import prior_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.steps import Step
@@ -53,6 +54,7 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
             say(f"{folder.name}: not calibrated, since {error}")
             return None
         fires = tuple(map(str, number_fires(maps)[0]))
+        expected = expectations_of(maps, data.central_samples(loaded.head.val_years), loaded, choice.recalibration)
     calibration = Calibration(
         student=loaded.head.key,
         recalibration=choice.recalibration,
@@ -62,6 +64,7 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
         fires=fires,
         chose_epoch=True,
         code_version=__version__,
+        expected=expected,
     )
     save_calibration(folder, calibration)
     _tell(say, folder.name, calibration, choice, misses)

@@ -18,6 +18,7 @@ from fcer.pipeline.run_log import RunLog, RunOnDemand
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.runtime.cluster import current
 from fcer.runtime.steps import Step
+from fcer.runtime.terminal import NowAndThen
 from fcer.training import (
     EpochRecord,
     MemberResult,
@@ -68,7 +69,10 @@ def train_members(data: StudyData, ensembles: Sequence[Sequence[Fold]], log: Run
         missing = [one for one in planned.values() if not one.path.exists()]
         for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
             _train_logged(data, planned.pop(path), log, say, result)
+    lacking = [path for path in planned if not path.exists()]
     for one in planned.values():
+        if len(lacking) > 1 and one.path in lacking:
+            say(f"member {lacking.index(one.path) + 1} of {len(lacking)}: fold {one.slot.label}")
         _train_logged(data, one, log, say, None)
 
 
@@ -80,7 +84,9 @@ def compare_members(data: StudyData, year: int, members: Sequence[Member], log: 
     by_member = {f"test/fold{m.slot.label}_ap": ap for m, ap in zip(members, alone, strict=True)}
     log.metrics({"test/persistence_ap": persistence, "test/ensemble_ap": together, **by_member}, step=year)
     scores = ", ".join(f"fold {m.slot.label} {ap:.3f}" for m, ap in zip(members, alone, strict=True))
-    say(f"test AP {year}: {scores}, ensemble {together:.3f}, persistence {persistence:.3f}")
+    said = f"test AP {year}: {scores}, ensemble {together:.3f}, persistence {persistence:.3f}"
+    log.note(said)
+    say(said)
 
 
 def _folder(data: StudyData, folds: Sequence[Fold]) -> Path:
@@ -108,15 +114,19 @@ def _train_logged(
     with ExitStack() as stack:
         run = RunOnDemand(stack, parent, f"member fold {slot.label}", _settings(data, planned))
 
+        progress = NowAndThen(planned.how.epochs)
+
         def begin() -> None:
-            run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.train), "train")
-            run.log.dataset(dataset.catalog.root, dataset.fingerprint(slot.fold.validation), "validation")
+            for years, context in ((slot.fold.train, "train"), (slot.fold.validation, "validation")):
+                run.log.dataset(dataset.catalog.root, dataset.fingerprint(years), context, dataset.profile(years))
 
         def on_epoch(record: EpochRecord) -> None:
             if run.begun is None:
                 begin()
             metrics = {"train/loss": record.train_loss, "val/loss": record.val_loss, "val/ap": record.score}
             run.log.metrics({**metrics, "train/lr": record.lr}, step=record.epoch)
+            if line := progress.line(record.epoch):
+                say(f"fold {slot.label}: {line}, validation AP {record.score:.3f}")
 
         result = apart or train_member(dataset, slot.fold, planned.how, path, on_epoch=on_epoch)
         for record in apart.records if apart else ():
@@ -130,8 +140,16 @@ def _train_logged(
             run.log.metrics({"best/val_ap": val_ap, **best})
             run.log.tags({"fcer.training_key": result.info.training_key or "", "fcer.checkpoint": digest})
             run.log.file(path, "checkpoint")
+            run.log.note(
+                f"A member of the ensemble, fold {slot.label}: trained on {_years(slot.fold.train)}, validation AP "
+                f"**{val_ap:.3f}** on {_years(slot.fold.validation)}, for tests on {_years(slot.fold.test)}."
+            )
     said = f"best epoch {result.best_epoch} of {len(result.records)}" if result.trained else "trained before"
     say(f"fold {slot.label}: validation AP {val_ap:.3f}, {said}, {path}")
+
+
+def _years(years: Sequence[int]) -> str:
+    return ", ".join(map(str, years)) or "none"
 
 
 def _settings(data: StudyData, planned: PlannedMember) -> dict[str, Any]:

@@ -44,14 +44,14 @@ class RunLog:
     def text(self, text: str, name: str) -> None:
         """Keep a text with the run."""
 
-    def dataset(self, root: Path, fingerprint: str, context: str) -> None:
-        """Which data was used: where it lay, what it held, what for."""
+    def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
+        """Which data was used: where it lay, what it held, what for, and in numbers how much."""
 
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """The student in `folder`, with the metrics that speak for it."""
 
     def note(self, markdown: str) -> None:
-        """What the run did, in Markdown, on top of its page."""
+        """What the run did, in Markdown, on top of its page; beside what was noted before."""
 
     def results(
         self, results: "Results", folder: Path, *, passes: Mapping[str, int], colours: Mapping[str, str]

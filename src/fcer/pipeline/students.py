@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 
 from fcer.config.groups import STEPS, recorded
+from fcer.data.folds import NO_YEAR
 from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import fire_scores_file, head_file
 from fcer.models.thresholds import settle_threshold
@@ -49,14 +50,15 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
 
 
 def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Distilled) -> None:
-    root, fold, info = teaching.dataset.catalog.root, teaching.backbone.fold, distilled.info
-    log.dataset(root, teaching.dataset.fingerprint(fold.train), "train")
-    log.dataset(root, teaching.dataset.fingerprint(fold.validation), "validation")
+    dataset, fold, info = teaching.dataset, teaching.backbone.fold, distilled.info
+    for used, context in ((fold.train, "train"), (fold.validation, "validation")):
+        log.dataset(dataset.catalog.root, dataset.fingerprint(used), context, dataset.profile(used))
     log.link_tagged({f"fold{m.slot.label}": ("fcer.checkpoint", m.digest) for m in ensemble.members})
     if not distilled.fitted:  # else its curves were logged as they came
         log.curves(row for record in distilled.records for row in epoch_rows(record))
     log.metrics({f"best/{name}": value for name, value in info.scores.items()})
-    log.metrics({"best/epoch": info.epoch, "anchor/px": info.anchor_px})
+    log.metrics({"best/epoch": info.epoch})
+    log.params({"anchor_px": info.anchor_px})
     if seen := teachers_in_sample(ensemble):
         log.tags({"fcer.validation_in_sample": seen})
     years = {"fcer.test_year": str(ensemble.year), "fcer.val_years": " ".join(map(str, info.val_years))}
@@ -66,7 +68,28 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     log.file(fire_scores_file(distilled.folder), "student")
     if calibration_file(distilled.folder).exists():
         log.file(calibration_file(distilled.folder), "student")
-    log.model(distilled.folder, metrics={**info.scores, "anchor_px": info.anchor_px})
+    log.note(_note(ensemble, distilled))
+    scores = {**info.scores, **_cross_validated(ensemble), "anchor_px": info.anchor_px}
+    log.model(distilled.folder, metrics=scores)
+
+
+def _cross_validated(ensemble: YearEnsemble) -> dict[str, float]:
+    """Of a student that holds no year out: its members' AP, each on the years that this one was not trained on."""
+    aps = [member.val_ap for member in ensemble.members if member.val_ap is not None]
+    return {"cv_ap": sum(aps) / len(aps)} if ensemble.year == NO_YEAR and aps else {}
+
+
+def _note(ensemble: YearEnsemble, distilled: Distilled) -> str:
+    """What the student is and how good, on the years that chose its epoch: the test year belongs to an evaluation."""
+    info = distilled.info
+    scores = "".join(f"| {name} | {value:.4g} |\n" for name, value in info.scores.items())
+    seen = teachers_in_sample(ensemble)
+    return (
+        f"The student of test year **{ensemble.year}**: validation AUROC **{info.val_auroc:.3f}** of errors within "
+        f"{info.anchor_px:.3g} px of fire, from epoch {info.epoch}, on {', '.join(map(str, info.val_years))}. "
+        f"Distilled from {len(ensemble.members)} members.{seen and ' Mind that '}{seen}"
+        f"\n\n| score | value |\n|:---|---:|\n{scores}"
+    )
 
 
 def teachers_in_sample(ensemble: YearEnsemble) -> str:

@@ -9,10 +9,11 @@ from fcer.data.catalog import Catalog
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.detections import DetectionSettings, Ingested, ingest, sources_of
+from fcer.data.fire import SYNTHETIC_MANIFEST
 from fcer.data.fire_split import open_fire_split
 from fcer.data.folds import GROUPS, NO_YEAR, SPLITS, Fold, fair_folds, operational_folds, years_of
 from fcer.data.samples import Samples
-from fcer.data.synthetic.fires import MANIFEST, Recipe, synthesize
+from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.errors import ConfigError
 from fcer.models.backbones import architecture
 from fcer.runtime.work import Work
@@ -77,7 +78,7 @@ class StudyData:
     @property
     def is_synthetic(self) -> bool:
         """Whether the fires never burnt: whoever made them left a note."""
-        return (self.root / MANIFEST).exists()
+        return (self.root / SYNTHETIC_MANIFEST).exists()
 
     def synthetic(self, *, geotiff: bool = False) -> Path:
         """The folder of the configured synthetic fires."""

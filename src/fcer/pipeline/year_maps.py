@@ -78,7 +78,7 @@ def plan_year(
     )
     dataset = data.open([year], whole=config.test_image == "full")
     fingerprint = dataset.fingerprint([year])
-    log.dataset(dataset.catalog.root, fingerprint, "test")
+    log.dataset(dataset.catalog.root, fingerprint, "test", dataset.profile([year]))
     if student:
         log.link_tagged({f"student{year}": ("fcer.student", student.head.key)})
     step = _step(data, fingerprint, predictors, methods)

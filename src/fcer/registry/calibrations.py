@@ -10,7 +10,10 @@ from fcer.registry.find_student import FoundStudent, fetch_artifact, student_pat
 from fcer.runtime.files import scratch_folder
 from fcer.tracking.server import failed
 
-__all__ = ["store_calibration"]
+__all__ = ["CALIBRATED_BY", "store_calibration"]
+
+CALIBRATED_BY = "fcer.calibrated_by"
+"""The tag of a version that names the run which calibrated it last."""
 
 
 def store_calibration(found: FoundStudent, calibration: Calibration, run_id: str, work: Path) -> str:
@@ -26,7 +29,7 @@ def store_calibration(found: FoundStudent, calibration: Calibration, run_id: str
         save_calibration(files / inside, calibration)
         try:
             client.log_model_artifacts(client.get_model_version(name, version).tags["model_id"], str(files))
-            client.set_model_version_tag(name, version, "fcer.calibrated_by", run_id)
+            client.set_model_version_tag(name, version, CALIBRATED_BY, run_id)
         except (MlflowException, OSError) as error:
             raise failed(error) from error
-    return f"stored with version {version} of {name}; a server that is started from now on answers with it"
+    return f"stored with version {version} of {name}; `fcer serve` takes it up, other servers when started again"

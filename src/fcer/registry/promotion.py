@@ -13,6 +13,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID
 
 from fcer.errors import ConfigError
+from fcer.registry.records import ALARM, VERIFIED_BY_FIRE
 from fcer.registry.standing import PROMOTED, Decision, Standing, decide
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
 from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED, REGISTERED_AS
@@ -105,13 +106,15 @@ def _standing(client: mlflow.MlflowClient, version: ModelVersion) -> Standing:
         fires=None if fires is None else int(fires),
         years=run.data.tags.get("fcer.val_years") if run else None,
         data=_validated_on(run) if run else None,
-        by_fire=_by_fire(version),
+        by_fire=_by_fire(version, BY_FIRE),
+        verified=_by_fire(version, VERIFIED_BY_FIRE),
+        alarm=version.tags.get(ALARM),
     )
 
 
-def _by_fire(version: ModelVersion) -> dict[str, dict[str, float]]:
+def _by_fire(version: ModelVersion, tag: str) -> dict[str, dict[str, float]]:
     """Scores by fire as the version's tag has them; none where it has no such tag."""
-    text = version.tags.get(BY_FIRE, "{}")
+    text = version.tags.get(tag, "{}")
     try:
         read = {
             str(fire): {str(name): float(value) for name, value in scores.items() if value is not None}
@@ -120,7 +123,7 @@ def _by_fire(version: ModelVersion) -> dict[str, dict[str, float]]:
     except (ValueError, TypeError, AttributeError, RecursionError):
         where = f"version {version.version} of {REGISTERED}"
         raise ConfigError(
-            f"{where}: its tag {BY_FIRE} is not {{fire: {{score: number}}}} as JSON; remove it in the MLflow UI"
+            f"{where}: its tag {tag} is not {{fire: {{score: number}}}} as JSON; remove it in the MLflow UI"
         ) from None
     return read
 

@@ -36,6 +36,10 @@ class Standing:
     """Fingerprint of their fires."""
     by_fire: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Validation scores (auroc, auroc_within, nll) of each fire, as far as they are recorded."""
+    verified: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The same of verified forecasts (with the loss of skill for nll)."""
+    alarm: str | None = None
+    """Of verified forecasts: what promise they did not keep."""
 
 
 class Decision(NamedTuple):
@@ -52,16 +56,21 @@ def decide(challenger: Standing, champion: Standing | None, best: Standing | Non
     It is held to `best` too, the best champion so far: champions that are each a little worse than the one before
     would else lead down step by step, each within its interval.
     """
+    if champion is not None and champion.version == challenger.version:
+        return Decision(ALREADY, f"version {challenger.version} is champion already")
+    if challenger.alarm:
+        stays = f"version {champion.version} stays champion" if champion else "there is still no champion"
+        alarm = f"verified forecasts raised an alarm ({challenger.alarm})"
+        reason = f"{stays}: version {challenger.version}'s {alarm}; distil a better student, {_BY_HAND}"
+        return Decision(KEPT, reason)
     if champion is None:
         return Decision(PROMOTED, f"version {challenger.version} is champion now: there was none")
-    if champion.version == challenger.version:
-        return Decision(ALREADY, f"version {challenger.version} is champion already")
     if problem := _incomparable(challenger, champion):
         return Decision(KEPT, f"version {champion.version} stays champion: {problem}")
     rivals = [(champion, "")]
     if best is not None and best.version not in (champion.version, challenger.version):
         rivals.append((best, ", the best champion so far"))
-    warning = _unlike(challenger, champion)
+    warning = _said(_unlike(challenger, champion), champion.alarm)
     for rival, which in rivals:
         if why := _worse(challenger, rival):
             why = f"version {challenger.version} has {_scored(challenger)}, {why} of version {rival.version}{which}"
@@ -76,6 +85,8 @@ def decide(challenger: Standing, champion: Standing | None, best: Standing | Non
 
 def _worse(challenger: Standing, rival: Standing) -> str | None:
     """In what the challenger falls behind, if it does: fire by fire where that is known, and by its interval."""
+    if lived := worse_by_fire(challenger.verified, rival.verified):
+        return f"and in verified forecasts of the same fires {lived} than those"
     if paired := worse_by_fire(challenger.by_fire, rival.by_fire):
         return f"and on the same fires {paired} than those"
     assert challenger.auroc is not None and challenger.high is not None and rival.auroc is not None
@@ -101,6 +112,12 @@ def _incomparable(challenger: Standing, champion: Standing) -> str | None:
             f"{_BY_HAND}"
         )
     return None
+
+
+def _said(unlike: str | None, alarm: str | None) -> str | None:
+    """What should be known besides, also that the champion itself is in trouble."""
+    trouble = f"the champion's own verified forecasts raised an alarm ({alarm})" if alarm else None
+    return "; ".join(text for text in (unlike, trouble) if text) or None
 
 
 def _scored(standing: Standing) -> str:

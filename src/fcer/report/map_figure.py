@@ -86,7 +86,7 @@ def map_figure(cases: Sequence[Case], results: Results) -> Figure:
         panels,
         columns=1 + len(methods),
         digits=_DIGITS,
-        whole=_whole(cases, results, limit),
+        whole=lambda: _whole(cases, results, limit),
     )
 
 

@@ -31,7 +31,7 @@ def write_static(figures: Sequence[Figure], out: Path) -> StaticFigures:
     panels = {
         figure.file_name(name): panel
         for figure in figures
-        for name, panel in ({figure.name: figure.whole} if figure.whole else figure.panels).items()
+        for name, panel in ({figure.name: figure.whole()} if figure.whole else figure.panels).items()
     }
     widths = [panel.layout.width or _WIDTH for panel in panels.values()]
     heights = [panel.layout.height for panel in panels.values()]

@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,8 +53,8 @@ class Figure:
     """Where not 0, its panels are small, and so many of them stand in a row where there is room."""
     digits: int | None = None
     """Of its numbers as CSV; all where None."""
-    whole: go.Figure | None = None
-    """All panels as one plot, for the static files, where a page shows them one by one."""
+    whole: Callable[[], go.Figure] | None = None
+    """Draws all panels as one plot, for the static files, where a page shows them one by one."""
 
     def file_name(self, panel: str) -> str:
         """What a panel's files are called, without suffix."""

@@ -38,7 +38,7 @@ def map_tasks(
     where it does not speak for itself. Results must not depend on the order.
     """
     failures: list[FcerError] = []
-    with tqdm(total=len(tasks), desc=label, unit=unit, disable=None) as bar:
+    with tqdm(total=len(tasks), desc=label, unit=unit, disable=None if tasks else True, leave=False) as bar:
         for task, result_of in _finished(function, tasks, workers, label, gpu):
             try:
                 result = result_of()

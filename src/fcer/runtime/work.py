@@ -63,8 +63,18 @@ class Work:
         return self.root / "predictions"
 
     @property
+    def verification(self) -> Path:
+        """The record of forecasts."""
+        return self.root / "verification"
+
+    @property
+    def rehearsals(self) -> Path:
+        """Seasons that were replayed, a folder each."""
+        return self.root / "rehearsals"
+
+    @property
     def results(self) -> Path:
-        """The latest evaluation."""
+        """Evaluations, a folder for the years of each."""
         return self.root / "results"
 
     @property

@@ -2,11 +2,14 @@
 
 import json
 import math
+import re
+import time
 import warnings
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from optuna.exceptions import UpdateFinishedTrialError
 from optuna.trial import FrozenTrial, TrialState
 
 from fcer.config import Config
@@ -24,6 +27,7 @@ from fcer.runtime.processes import Process
 from fcer.search.board import Board
 from fcer.search.crew import Worker, run_crew, threads_each
 from fcer.search.liveness import WORKER
+from fcer.search.page import markdown_of
 from fcer.search.queue import TrialQueue, study_size
 from fcer.search.references import SCORE_NAMES, beside_references, reference_rows
 from fcer.search.results import importances, settings_yaml, write_results
@@ -55,6 +59,10 @@ __all__ = ["HeadSearch"]
 
 _REFITTED = "refitted"
 """Under which name Optuna's study remembers which trial was refitted last."""
+_CHARTED = "fcer.charted"
+"""The tag of the search's run that says how its trials are to be charted."""
+_MLFLOW_ID = re.compile("[0-9a-f]{32}")
+_MOMENT = 1.0
 _TRIAL = "fcer.trial"
 """The tag of a trial's run that says which one it is."""
 
@@ -173,6 +181,7 @@ class HeadSearch:
             board.begin()
             settings = {"trial": begun.number, "study": self.config.study, **self._tried(begun)}
             with suppress(_TrialFailedError), self.log.child(f"trial {begun.number}", settings) as run:
+                self._tell_run(begun.number, run)
                 ended = worker.ended() or Ended(begun.number, "failed", None, [], "its process was killed")
                 _log_trial(run, self.config.study, begun, ended)
                 if ended.scores:
@@ -183,6 +192,16 @@ class HeadSearch:
                 if ended.state == "failed":
                     raise _TrialFailedError
             board.update()
+
+    def _tell_run(self, number: int, run: RunLog) -> None:
+        """Let the trial know its run: MLflow hears of that in its own time, for which a moment is waited."""
+        deadline = time.monotonic() + _MOMENT
+        while not _MLFLOW_ID.fullmatch(run.id) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        storage = self.trials._storage
+        trial_id = storage.get_trial_id_from_study_id_trial_number(self.trials._study_id, number)
+        with suppress(UpdateFinishedTrialError):  # it was quicker
+            storage.set_trial_user_attr(trial_id, "mlflow_run", run.id)
 
     def _log_unlogged(self) -> None:
         """Give a run to every finished trial of a killed process that was not logged any more."""
@@ -228,6 +247,8 @@ class HeadSearch:
         self.log.metrics({f"trials/{name}": count for name, count in progress._asdict().items()})
         self.log.metrics({f"importance/{name}": share for name, share in importances(self.trials).items()})
         self.log.tags({f"fcer.best.{name}": str(value) for name, value in settings.items()})
+        self.log.tags({_CHARTED: "trials"})
+        self.log.note(markdown_of(self.trials, self.space, OBJECTIVES[self.config.objective]))
         name = OBJECTIVES[self.config.objective][0]
         self.log.metrics({"best/trial": best.number, **_val(best, "best")})
         against = "the paper's setting has no score"
@@ -282,6 +303,12 @@ def _log_trial(run: RunLog, study: str, begun: Begun, ended: Ended) -> None:
         auroc, auprc, fidelity, epoch, within = ended.scores
         run.metrics({"best/val_auroc": auroc, "best/val_auprc": auprc, "best/fidelity": fidelity, "best/epoch": epoch})
         run.metrics({"best/val_auroc_within": within} if not math.isnan(within) else {})
+    elif ended.state == "pruned" and ended.records:
+        run.metrics({"best/val_auroc": max(record.score for record in ended.records)})
+    setting = ", ".join(f"{name} {value}" for name, value in begun.settings.items())
+    which = "the paper's setting" if begun.paper else setting
+    why = f" ({ended.reason})" if ended.reason else ""
+    run.note(f"Trial {begun.number} of the study `{study}`, {ended.state}{why}: {which}.")
     retry = {} if begun.retry_of is None else {"fcer.retry_of": str(begun.retry_of)}
     reason = {"fcer.trial_failure": ended.reason} if ended.reason else {}
     named = {_TRIAL: _trial_name(study, begun.number)}

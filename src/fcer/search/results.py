@@ -5,6 +5,8 @@ import html
 import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,15 @@ from plotly.offline import get_plotlyjs
 
 from fcer.runtime.files import atomic_path
 from fcer.search.liveness import WORKER
+from fcer.search.page import FEW, opening
 from fcer.search.references import SCORE_NAMES, reference_rows, references_section
 from fcer.search.space import Space
 from fcer.search.study import FAILURE, PAPER, RETRY_OF, SCORES, counts
 
 __all__ = ["importances", "plots_page", "settings_yaml", "trials_csv", "write_results"]
 
+_SLICES = 4
+"""Settings that a row of plots has room for."""
 _SCORES = ("auroc", "auroc_within", "auprc", "fidelity", "epoch", "fit_seconds")
 
 
@@ -30,7 +35,7 @@ def write_results(folder: Path, study: optuna.Study, space: Space, objectives: S
     """The table and the page in `folder`, each whole or not at all."""
     texts = {
         "trials.csv": trials_csv(study.get_trials(deepcopy=False), space, reference_rows(study)),
-        "plots.html": plots_page(study, objectives),
+        "plots.html": plots_page(study, objectives, opening(study, space, objectives)),
     }
     for name, text in texts.items():
         with atomic_path(folder / name) as partial:
@@ -82,19 +87,17 @@ def importances(study: optuna.Study) -> dict[str, float]:
         return get_param_importances(study, target=_first_value)
 
 
-def plots_page(study: optuna.Study, objectives: Sequence[str]) -> str:
-    """Optuna's plots as one HTML page that needs nothing but itself."""
-    figures = _figures(study, objectives)
+def plots_page(study: optuna.Study, objectives: Sequence[str], first: str = "") -> str:
+    """Optuna's plots as one HTML page that needs nothing but itself, below what is to be said `first`."""
     sections = "\n".join(
-        f"<h2>{html.escape(title)}</h2>\n{figure.to_html(full_html=False, include_plotlyjs=False)}"
-        for title, figure in figures.items()
+        f"<h2>{html.escape(title)}</h2>\n{_markup(figure)}" for title, figure in _figures(study, objectives).items()
     )
     title = html.escape(f"Study {study.study_name}")
-    style = "body{font-family:sans-serif;max-width:1100px;margin:2em auto;padding:0 1em}"
+    style = "body{font-family:sans-serif;max-width:1100px;margin:2em auto;padding:0 1em}td,th{padding:2px 1em}"
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f"<style>{style}</style>\n<script>{get_plotlyjs()}</script></head>\n<body><h1>{title}</h1>\n"
-        f"{references_section(study)}{sections}\n</body></html>\n"
+        f"{first}\n{references_section(study)}{sections}\n</body></html>\n"
     )
 
 
@@ -105,19 +108,52 @@ def _figures(study: optuna.Study, objectives: Sequence[str]) -> dict[str, Any]:
     if not complete:
         return {}
     plots: dict[str, Callable[[], Any]] = {
-        "History": lambda: visualization.plot_optimization_history(study, **target),
-        "Each setting": lambda: visualization.plot_slice(study, **target),
+        "History": lambda: _history(study, target),
         "Settings together": lambda: visualization.plot_parallel_coordinate(study, **target),
         "Time line": lambda: visualization.plot_timeline(study),
     }
+    searched = sorted({name for trial in complete for name in trial.params})
+    for k in range(0, len(searched), _SLICES):
+        some = searched[k : k + _SLICES]  # all side by side would not fit the page
+        plots[f"Each setting: {', '.join(some)}"] = partial(visualization.plot_slice, study, some, **target)
     if len({trial.values[0] for trial in complete}) > 1:
-        plots["Importance"] = lambda: visualization.plot_param_importances(study, **target)
+        caution = f" (a guess: below {FEW} complete trials)" if len(complete) < FEW else ""
+        plots[f"Importance{caution}"] = lambda: visualization.plot_param_importances(study, **target)
     if len(objectives) > 1:
         plots["Pareto front"] = lambda: visualization.plot_pareto_front(study, target_names=list(objectives))
     else:
         plots["Curves"] = lambda: visualization.plot_intermediate_values(study)
     with _quiet_optuna():
         return {title: plot() for title, plot in plots.items()}
+
+
+def _history(study: optuna.Study, target: dict[str, Any]) -> Any:
+    """Trials and the best so far; beside them what was pruned, at its last value, and the paper's setting."""
+    figure = visualization.plot_optimization_history(study, **target)
+    trials = study.get_trials(deepcopy=False)
+    done = [(trial.number, trial.values[0]) for trial in trials if trial.state is TrialState.COMPLETE]
+    best = list(accumulate((value for _, value in done), max))
+    figure.add_scatter(x=[number for number, _ in done], y=best, mode="lines", name="best so far")
+    marked = {
+        "pruned, last value": [(t.number, _last(t)) for t in trials if t.state is TrialState.PRUNED and _last(t)],
+        "the paper's setting": [(t.number, t.values[0]) for t in trials if PAPER in t.user_attrs and t.values],
+    }
+    for name, symbol in zip(marked, ("x", "star"), strict=True):
+        if marked[name]:
+            x, y = zip(*marked[name], strict=True)
+            figure.add_scatter(x=x, y=y, mode="markers", name=name, marker={"symbol": symbol, "size": 10})
+    return figure
+
+
+def _last(trial: FrozenTrial) -> float | None:
+    last = trial.last_step
+    return None if last is None else trial.intermediate_values[last]
+
+
+def _markup(figure: Any) -> str:
+    """As wide as the page, whatever width Optuna had in mind."""
+    figure.update_layout(width=None, autosize=True)
+    return str(figure.to_html(full_html=False, include_plotlyjs=False, default_width="100%"))
 
 
 def _first_value(trial: FrozenTrial) -> float:

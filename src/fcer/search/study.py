@@ -5,10 +5,12 @@ longer finite). A trial whose process was killed does not count: it is failed an
 A trial that loses its process again and again is given up, and then counts as failed.
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import optuna
+from optuna.exceptions import ExperimentalWarning
 from optuna.storages import BaseStorage
 from optuna.study import Study as OptunaStudy
 from optuna.study import StudyDirection
@@ -84,6 +86,9 @@ def open_study(storage: BaseStorage, store: TrialStore, name: str, *, objective:
         study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
         if study.get_trials(deepcopy=False) and f"{_IDENTITY}space" not in study.user_attrs:
             raise ConfigError(f"study: `{name}` in {store.shown} is not of fcer search; name another --study")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExperimentalWarning)
+            study.set_metric_names([f"validation {name}" for name in OBJECTIVES[objective]])
         _agree(study, store, {"objective": objective, "space": space})
     return study
 

@@ -11,13 +11,15 @@ from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
+from fcer.tracking.evaluation_notes import evaluation_note, method_note
 from fcer.tracking.guarantee_curves import guarantee_curves
 from fcer.tracking.runs import TrackedRun
+from fcer.tracking.views import CHARTED
 
-__all__ = ["log_results"]
+__all__ = ["headline", "log_results"]
 
 _SWEPT = (
-    *("auroc", "auprc", "brier", "nll", "auroc_within", "auroc_alarms", "auroc_missed", "false_alarm_share"),
+    *("auroc", "auroc_within", "auprc", "brier", "nll", "auroc_alarms", "auroc_missed", "false_alarm_share"),
     *("brier_skill", "nll_skill"),
 )
 _RUN_COLOUR = "mlflow.runColor"
@@ -42,7 +44,10 @@ def log_results(
     """
     for path in results.files(folder):
         tracked.file(path, "results")
+    several = len(results.settings.years) > 1
     tracked.tags({"fcer.years": " ".join(map(str, results.settings.years))})
+    tracked.tags({CHARTED: "sweep params.year = 'mean'" if several else "sweep"})
+    tracked.metrics(headline(results))
     tracked.metrics(_tests(results.tests))
     for a, b in results.tests[["a", "b"]].head(1).to_numpy().tolist():
         tracked.tags({"fcer.test": f"{a} > {b}"})
@@ -50,7 +55,6 @@ def log_results(
     shown = {name: getattr(results, name) for name in _TABLES}
     _log_tables(tracked, {name: table for name, table in shown.items() if table is not None})
     tracked.curves(guarantee_curves(results, results.settings.reference))
-    several = len(results.settings.years) > 1
     tables = [(name, getattr(results, name)) for name in ("sweep", "anchor", "segmentation")]
     for method in results.settings.methods:
         cost = {"passes": passes[method]} if passes and method in passes else {}
@@ -65,6 +69,14 @@ def log_results(
             mean = {name: _of(results.over_years(name), method) for name, _ in tables}
             promised = guarantee_curves(results, method)
             _log_method(tracked, method, {"method": method, "year": "mean", **cost}, mean, look, promised)
+    tracked.note(evaluation_note(results))
+
+
+def headline(results: Results) -> dict[str, float]:
+    """What methods are compared by: AUROC at the anchor and within the predicted class, as mean over the years."""
+    anchor = results.anchor.groupby("method")[["auroc", "auroc_within"]].mean()
+    values = {f"headline/{method}_{key}": anchor[key][method] for key in anchor for method in results.settings.methods}
+    return dict(_defined(values.items()))
 
 
 def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -89,7 +101,9 @@ def _log_method(
 ) -> None:
     with tracked.child(name, settings) as run:
         run.tags({"fcer.command": "evaluate", "fcer.method": settings["method"], **look})
-        run.curves([*_curves(tables["sweep"]), *_scalars(tables), *promised])
+        run.note(method_note(settings["method"], settings["year"], tables["anchor"], tables["segmentation"]))
+        # The anchor's first: MLflow lists metrics as they come, and of a sweep it shows the last
+        run.curves([*_scalars(tables), *_curves(tables["sweep"]), *promised])
 
 
 def _curves(sweep: pd.DataFrame) -> Iterator[_Row]:
@@ -107,8 +121,10 @@ def _curves(sweep: pd.DataFrame) -> Iterator[_Row]:
 def _scalars(tables: Mapping[str, pd.DataFrame]) -> Iterator[_Row]:
     """At the anchor and on the full image, and of the segmentation, under names of their own."""
     full = tables["sweep"][tables["sweep"]["radius_px"] == math.inf]
-    for group, table in (("anchor", tables["anchor"]), ("full", full), ("segmentation", tables["segmentation"])):
-        for row in table.drop(columns=["year", "method", "radius_px", "radius_m"], errors="ignore").to_dict("records"):
+    for group, table in (("anchor", tables["anchor"]), ("segmentation", tables["segmentation"]), ("full", full)):
+        metrics = table.drop(columns=["year", "method", "radius_px", "radius_m"], errors="ignore")
+        first = [name for name in _SWEPT if name in metrics]
+        for row in metrics[[*first, *(name for name in metrics if name not in first)]].to_dict("records"):
             yield from ((f"{group}/{metric}", float(value), 0) for metric, value in row.items())
 
 

@@ -16,6 +16,7 @@ from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
 
 from fcer.errors import FcerWarning
 from fcer.runtime.files import scratch_folder
+from fcer.tracking.moved import follow_move
 
 __all__ = ["make_store"]
 
@@ -29,10 +30,14 @@ _FILLED_BY_MLFLOW = ("alembic_version", "workspaces")
 def make_store(uri: str) -> None:
     """Make the store at `uri` unless it is there; any address but that of a SQLite file is left alone.
 
-    A file that was left half-made, and so holds no run, is made anew. One that holds anything is never touched.
+    One that was moved with its artifacts finds them again. A file that was left half-made, and so holds no run, is made
+    anew. Nothing else is touched.
     """
     path = _file_of(uri)
-    if path is None or _is_whole(path):
+    if path is None:
+        return
+    if _is_whole(path):
+        follow_move(path)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(path.with_name(f".{path.name}.lock")):

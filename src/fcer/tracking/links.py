@@ -6,10 +6,10 @@ import mlflow
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
-from fcer.tracking.runs import TrackedRun
-from fcer.tracking.server import tracking_uri
+from fcer.tracking.server import EXPERIMENT, prepare_client, tracking_uri
+from fcer.tracking.views import CHARTED, VIEW
 
-__all__ = ["link_to"]
+__all__ = ["first_page", "link_to", "page_of"]
 
 _SERVED = "http://127.0.0.1:5000"
 """Where `make ui` shows a store that has no server."""
@@ -17,19 +17,43 @@ _TRAINING = "workflowType=machine_learning"
 """Without it this version of MLflow opens its pages for language models."""
 
 
-def link_to(run: TrackedRun | str, *, below: bool = False) -> str:
+def link_to(run_id: str, *, below: bool = False) -> str:
     """The address of a run's page; with `below`, of the charts that compare the runs nested below it.
 
     A server that does not answer is named by its own address.
     """
-    run_id = run if isinstance(run, str) else run.id
-    uri = tracking_uri()
-    served = uri.rstrip("/") if uri.startswith(("http://", "https://")) else _SERVED
     try:
-        experiment = mlflow.MlflowClient().get_run(run_id).info.experiment_id
+        client = mlflow.MlflowClient()
+        experiment = client.get_run(run_id).info.experiment_id
+        if not below:
+            return _served() + page_of(experiment, run_id)
+        if VIEW + run_id in client.get_experiment(experiment).tags:
+            return f"{_served()}{page_of(experiment)}&compareRunsMode=CHART&viewStateShareKey={run_id}"
     except MlflowException:
-        return served
-    if below:
-        nested = quote(f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{run_id}'")
-        return f"{served}/#/experiments/{experiment}/runs?{_TRAINING}&compareRunsMode=CHART&searchFilter={nested}"
-    return f"{served}/#/experiments/{experiment}/runs/{run_id}?{_TRAINING}"
+        return _served()
+    nested = quote(f"tags.`{MLFLOW_PARENT_RUN_ID}` = '{run_id}'")
+    return f"{_served()}{page_of(experiment)}&compareRunsMode=CHART&searchFilter={nested}"
+
+
+def page_of(experiment: str, run_id: str = "") -> str:
+    """The page of a run, or the list of an experiment's, as it stands after the server's address."""
+    return f"/#/experiments/{experiment}/runs{f'/{run_id}' if run_id else ''}?{_TRAINING}"
+
+
+def first_page() -> str:
+    """Where to begin: the charts of the latest evaluation, else the list of our runs; the server's address at least."""
+    prepare_client()
+    client = mlflow.MlflowClient()
+    found = client.get_experiment_by_name(EXPERIMENT)
+    if found is None:
+        return _served()
+    newest = ["attributes.start_time DESC"]
+    wanted = f"tags.`{CHARTED}` LIKE 'sweep%' and attributes.status = 'FINISHED'"
+    for run in client.search_runs([found.experiment_id], wanted, max_results=1, order_by=newest):
+        return link_to(run.info.run_id, below=True)
+    return _served() + page_of(found.experiment_id)
+
+
+def _served() -> str:
+    uri = tracking_uri()
+    return uri.rstrip("/") if uri.startswith(("http://", "https://")) else _SERVED

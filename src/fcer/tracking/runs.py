@@ -4,13 +4,16 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mlflow
+from mlflow.entities import RunTag
+from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
-from mlflow.utils.validation import MAX_TAG_VAL_LENGTH
 
 import fcer
 from fcer.errors import FcerError
@@ -28,7 +31,7 @@ from fcer.tracking.system_metrics import system_metrics
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results
 
-__all__ = ["TrackedRun", "tracked_run"]
+__all__ = ["TrackedRun", "explain_launched", "tracked_run"]
 
 _code_version = cache(code_version)  # a process runs the code that it was started with
 
@@ -36,9 +39,12 @@ _code_version = cache(code_version)  # a process runs the code that it was start
 class TrackedRun(RunLog):
     """A run to log to."""
 
-    def __init__(self, log: LiveLog, key: str) -> None:
+    def __init__(self, log: LiveLog, key: str, about: str = "") -> None:
         self._log = log
         self._key = key
+        self._about = about
+        """What the run does, and how to have it done again: stands in every note."""
+        self._noted: list[str] = []
 
     @property
     def id(self) -> str:
@@ -62,14 +68,22 @@ class TrackedRun(RunLog):
         """Log any number of metrics (key, value, step) in as few calls as MLflow allows."""
         self._add("metrics", {"rows": [[key, float(value), int(step)] for key, value, step in rows]})
 
+    def dated(self, values: Mapping[str, float], day: date) -> None:
+        """Log some metrics as of a day: the step is its number since 1970, the time its midnight (UTC)."""
+        step = (day - date(1970, 1, 1)).days
+        self._add("metrics", {"rows": [[key, float(value), step, step * 86_400_000] for key, value in values.items()]})
+
     def tags(self, values: Mapping[str, str]) -> None:
         """Set tags."""
         self._add("tags", {key: masked(value) for key, value in values.items()})
 
-    def note(self, markdown: str) -> None:
-        """Describe the run, in Markdown: what stands on top of its page. What is too long for MLflow is cut off."""
-        cut = markdown if len(markdown) <= MAX_TAG_VAL_LENGTH else markdown[: MAX_TAG_VAL_LENGTH - 2] + "\n…"
-        self.tags({MLFLOW_RUN_NOTE: cut})
+    def note(self, markdown: str = "") -> None:
+        """Describe the run, in Markdown, beside what was noted before: what stands on top of its page.
+
+        Links to the runs that it was built from are added; what is too long for MLflow is cut off.
+        """
+        self._noted += [markdown] if markdown else []
+        self._add("note", {"markdown": masked("\n\n".join(filter(None, [*self._noted, self._about])))})
 
     def link(self, runs: Mapping[str, str]) -> None:
         """Record the ids of runs that this one was built from, by what they gave."""
@@ -88,9 +102,10 @@ class TrackedRun(RunLog):
         """Keep a text with the run."""
         self._add("text", {"text": masked(text), "name": name})
 
-    def dataset(self, root: Path, fingerprint: str, context: str) -> None:
-        """Record which data was used: where it lay, and the fingerprint of its content."""
-        self._add("dataset", {"root": str(root.resolve()), "fingerprint": fingerprint, "context": context})
+    def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
+        """Record which data was used: where it lay, the fingerprint of its content, and in numbers how much it is."""
+        told = {"root": str(root.resolve()), "fingerprint": fingerprint, "context": context}
+        self._add("dataset", {**told, "profile": dict(profile or {})})
 
     def model(self, folder: Path, *, metrics: Mapping[str, float]) -> None:
         """Log the student in `folder` as a model, with the metrics that speak for it."""
@@ -105,12 +120,22 @@ class TrackedRun(RunLog):
         log_results(self, results, folder, passes=passes, colours=colours)
 
     @contextmanager
-    def child(self, name: str, settings: Mapping[str, Any], *, reopen: bool = False) -> Iterator["TrackedRun"]:
+    def child(
+        self,
+        name: str,
+        settings: Mapping[str, Any],
+        *,
+        reopen: bool = False,
+        attach: str | None = None,
+        beside: bool = False,
+    ) -> Iterator["TrackedRun"]:
         """A run nested below this one, which ends with the block; it shares this one's journal.
 
-        With `reopen`, one of the name that a kill left there goes on.
+        With `reopen`, one of the name that a kill left there goes on; with `attach`, the earlier run of that id. One
+        that stands `beside` is below none.
         """
-        entry = self._log.add(None, "start", {**_start(name, parent=self.reference), "reopen": reopen})
+        start = _start(name, attach=attach, parent=None if beside else self.reference)
+        entry = self._log.add(None, "start", {**start, "reopen": reopen})
         with _ended(TrackedRun(self._log, entry.run)) as run:
             _describe(run, name, settings)
             yield run
@@ -135,22 +160,37 @@ def tracked_run(
     config: str = "",
     work: Path = Path("work"),
     attach: str | None = None,
+    about: str = "",
 ) -> Iterator[TrackedRun]:
     """A command's run in the experiment `fcer`, or the one that `mlflow run` has started for this process.
 
     All that is logged is first written to a journal below `work`. The run keeps the whole `config` and the
-    environment, and watches the machine. With `attach`, the id of an earlier run, that one goes on, unless `mlflow run`
-    has started one.
+    environment, and watches the machine; `about`, in Markdown, ends its description. With `attach`, the id of an
+    earlier run, that one goes on, unless `mlflow run` has started one.
     """
     prepare_client()
-    run = _first_run(name, work / "runs", attach)
+    run = _first_run(name, work / "runs", attach, about)
     with _sent(run._log), _ended(run):
         end_killed_runs(work / "runs")
         _describe(run, name, settings)
+        if about:
+            run.note()
         run.text(config, "config.yaml")
         run.text(json.dumps(environment(), indent=1), "environment.json")
         with system_metrics(run.metrics):
             yield run
+
+
+def explain_launched(name: str, sentence: str) -> None:
+    """Say why in the run that `mlflow run` has begun for a command which ended before it could take it over."""
+    run_id = os.environ.pop("MLFLOW_RUN_ID", None)
+    if run_id is None:
+        return
+    with suppress(MlflowException):  # the sentence was printed; a server that is away changes nothing of that
+        client = mlflow.MlflowClient()
+        client.update_run(run_id, name=name)
+        tags = {"fcer.error": sentence, "fcer.command": name, MLFLOW_RUN_NOTE: f"**It failed**: {sentence}"}
+        client.log_batch(run_id, tags=[RunTag(key, value) for key, value in tags.items()])
 
 
 def _start(name: str, *, attach: str | None = None, parent: str | None = None) -> dict[str, Any]:
@@ -164,13 +204,13 @@ def _start(name: str, *, attach: str | None = None, parent: str | None = None) -
     }
 
 
-def _first_run(name: str, runs: Path, attach: str | None) -> TrackedRun:
+def _first_run(name: str, runs: Path, attach: str | None, about: str) -> TrackedRun:
     """The command's own run. If it cannot be started the command ends here: nothing is computed yet."""
     attach = os.environ.pop("MLFLOW_RUN_ID", None) or attach
     journal = Journal.create(runs, name, tracking_uri())
     try:
         log = LiveLog(journal)
-        return TrackedRun(log, log.must_start(_start(name, attach=attach)).run)
+        return TrackedRun(log, log.must_start(_start(name, attach=attach)).run, about)
     except (UnreachableError, RefusedError) as error:
         shutil.rmtree(journal.folder)
         raise FcerError(
@@ -191,6 +231,7 @@ def _ended(run: TrackedRun) -> Iterator[TrackedRun]:
         yield run
     except BaseException as error:
         run.tags({"fcer.error": _sentence(error)})
+        run.note(f"**It failed**: {_sentence(error)}")
         run._add("end", {"status": "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"})
         raise
     run._add("end", {"status": "FINISHED"})

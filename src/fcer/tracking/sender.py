@@ -4,6 +4,7 @@ An entry may reach MLflow twice, where only the answer was lost: the second time
 """
 
 import hashlib
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+import numpy as np
 from mlflow.data.meta_dataset import MetaDataset
+from mlflow.data.schema import TensorDatasetSchema
 from mlflow.data.sources import LocalArtifactDatasetSource  # type: ignore[attr-defined]  # made at run time
-from mlflow.entities import DatasetInput, Experiment, InputTag, LifecycleStage, Metric, Param, Run, RunTag
+from mlflow.entities import Dataset, DatasetInput, Experiment, InputTag, LifecycleStage, Metric, Param, Run, RunTag
 from mlflow.exceptions import MlflowException
+from mlflow.types.schema import Schema, TensorSpec
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
 from fcer.errors import FcerError
 from fcer.tracking.journal import Entry, Journal
+from fcer.tracking.notes import about_experiment, with_links
 from fcer.tracking.server import EXPERIMENT
 
 __all__ = ["RefusedError", "Sender", "UnreachableError", "file_state"]
@@ -32,13 +37,9 @@ _REFUSALS = {
     "RESOURCE_DOES_NOT_EXIST",
 }
 """Errors that say something about the entry, not about the server."""
+_CHANNELS = 23
+"""Raw channels of a day, in files of fires (days, channels, rows, columns)."""
 _JOURNAL_TAG = "fcer.journal"
-_ABOUT = """Uncertainty of next-day wildfire spread, held to its errors near the fire's edge (FCER).
-
-Every command is one run. To see the paper's sweep, select the runs below an `evaluate` run, one for each method and
-year, and chart `fcer/auroc`: the step is the radius in pixels of 375 m. `anchor/...` are the scores at the anchor,
-`full/...` those of the full image, `wilcoxon/...` the paired tests, `segmentation/...` the fire masks themselves.
-"""
 _METRICS_A_CALL, _OTHERS_A_CALL = 1000, 100  # MLflow's own limits
 
 
@@ -89,7 +90,9 @@ class Sender:
                 for part in _parts(new, _OTHERS_A_CALL):
                     client.log_batch(run_id, params=part)
             case "metrics":
-                metrics = [Metric(key, value, entry.at, step) for key, value, step in data["rows"]]
+                # A row may say when it was: else now
+                rows = ([*row, entry.at][:4] for row in data["rows"])
+                metrics = [Metric(key, value, at, step) for key, value, step, at in rows]
                 for part in _parts(metrics, _METRICS_A_CALL):
                     client.log_batch(run_id, metrics=part)
             case "tags":
@@ -102,6 +105,8 @@ class Sender:
                     # Made elsewhere, or before this store: then there is no run to point to
                     for run in client.search_runs([experiment], f"tags.`{tag}` = '{value}'", max_results=1):
                         client.set_tag(run_id, key, run.info.run_id)
+            case "note":
+                client.set_tag(run_id, MLFLOW_RUN_NOTE, with_links(client, client.get_run(run_id), data["markdown"]))
             case "text":
                 client.log_text(run_id, data["text"], data["name"])
             case "file":
@@ -199,7 +204,8 @@ class Sender:
             found = self._client.get_experiment_by_name(name)
             self._experiments[name] = found.experiment_id if found else self._new_experiment(name)
             if name == EXPERIMENT and not (found and MLFLOW_RUN_NOTE in found.tags):
-                self._client.set_experiment_tag(self._experiments[name], MLFLOW_RUN_NOTE, _ABOUT)
+                about = about_experiment(self._experiments[name])
+                self._client.set_experiment_tag(self._experiments[name], MLFLOW_RUN_NOTE, about)
         return self._experiments[name]
 
     def _new_experiment(self, name: str) -> str:
@@ -269,7 +275,12 @@ def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (items[k : k + size] for k in range(0, len(items), size))
 
 
-def _dataset(root: str, fingerprint: str, context: str) -> DatasetInput:
+def _dataset(root: str, fingerprint: str, context: str, profile: dict[str, int] | None = None) -> DatasetInput:
+    """The data as MLflow keeps it; what has a profile are fires in WildfireSpreadTS's layout."""
     source = LocalArtifactDatasetSource(root)
-    data = MetaDataset(source=source, name=Path(root).name, digest=fingerprint)  # type: ignore[abstract]
-    return DatasetInput(data._to_mlflow_entity(), [InputTag(MLFLOW_DATASET_CONTEXT, context)])
+    data = MetaDataset(source=source, name=Path(root).name, digest=fingerprint)._to_mlflow_entity()  # type: ignore[abstract]
+    if profile:
+        days = TensorSpec(np.dtype(np.float32), (-1, _CHANNELS, -1, -1), "data")
+        schema = json.dumps(TensorDatasetSchema(Schema([days])).to_dict())
+        data = Dataset(data.name, data.digest, data.source_type, data.source, schema, json.dumps(profile))
+    return DatasetInput(data, [InputTag(MLFLOW_DATASET_CONTEXT, context)])

@@ -18,9 +18,10 @@ from mlflow.models.model import ModelInfo
 from mlflow.models.signature import ModelSignature
 from mlflow.types.schema import DataType, ParamSchema, ParamSpec, Schema, TensorSpec
 from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS
+from numpy.typing import NDArray
 
 import fcer
-from fcer.models.calibration_files import calibration_file
+from fcer.models.calibration_files import calibration_file, load_calibration
 from fcer.models.raw_days import needed_channels
 from fcer.models.student_files import LoadedStudent, fire_scores_file, load_student, read_head_info
 from fcer.tracking.model_card import model_card
@@ -106,7 +107,9 @@ def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, me
     tags = {**_metadata(loaded), **scores, **_by_fire(folder), _MODEL_ID: info.model_id}
     inputs = client.get_run(run_id).inputs
     data = {one.tags[0].value: one.dataset.name for one in (inputs.dataset_inputs if inputs else ()) if one.tags}
-    _register(client, info, run_id, tags, model_card(loaded, metrics, data, run_id))
+    _register(
+        client, info, run_id, tags, model_card(loaded, metrics, data, run_id, load_calibration(folder, loaded.head.key))
+    )
 
 
 def _by_fire(folder: Path) -> dict[str, str]:
@@ -130,9 +133,17 @@ def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: L
         code_paths=[str(Path(fcer.__file__).parent)],
         pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
         signature=_signature(calibration_file(folder).exists()),
+        input_example=_example(loaded),
         metadata=_metadata(loaded),
     )
     return logged
+
+
+def _example(loaded: LoadedStudent) -> NDArray[np.float32]:
+    """One sample of the channels that the student needs, small: nothing measured, and a fire in the middle."""
+    days = np.zeros((1, loaded.student.backbone.days, len(needed_channels(loaded)), 32, 32), np.float32)
+    days[..., -1, 14:18, 14:18] = 12.0  # the hour of its detection
+    return days
 
 
 def _signature(calibrated: bool) -> ModelSignature:

@@ -232,4 +232,5 @@ def _bar(task: _Task) -> "tqdm[Any]":
         desc=f"fold {task.fold.number}",
         unit="batch",
         disable=None if task.world.is_main else True,
+        leave=False,
     )

@@ -21,6 +21,7 @@ from fcer.data.detections.read import read_detections
 from fcer.data.detections.static import is_static
 from fcer.data.detections.table import SATELLITES, Detections
 from fcer.data.detections.write import IngestedFire, write_fire
+from fcer.data.fire import SYNTHETIC
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.files import atomic_path
 
@@ -95,7 +96,7 @@ def ingest(files: Sequence[Path], out: Path, settings: DetectionSettings, layers
 
 def are_synthetic(files: Sequence[Path]) -> bool:
     """Whether fires of these detections never burnt, all or some: a file of such detections says so by its name."""
-    return any("synthetic" in path.name.lower() for path in files)
+    return any(SYNTHETIC in path.name.lower() for path in files)
 
 
 def sources_of(files: Sequence[Path], settings: DetectionSettings, layers: Sequence[str] = ()) -> dict[str, Any]:

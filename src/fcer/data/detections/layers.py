@@ -1,6 +1,6 @@
 """Other channels from rasters: warped to a fire's grid, one file for all days or one for each (`{date}`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -54,15 +54,6 @@ class Layers:
         """The channels of one day; a day without a file has none."""
         files = {c: file.replace(_DATE, day.isoformat()) for c, file in self.files.items() if _DATE in file}
         return {c: _warped(file, c, grid) for c, file in files.items() if Path(file).is_file()}
-
-    def missing_days(self, days: Sequence[date]) -> Mapping[str, int]:
-        """How many of `days` have no file, by layer."""
-        counts = {
-            CHANNELS[c]: sum(not Path(file.replace(_DATE, day.isoformat())).is_file() for day in days)
-            for c, file in self.files.items()
-            if _DATE in file
-        }
-        return {name: n for name, n in counts.items() if n}
 
 
 def slope_and_aspect(elevation: Image) -> tuple[Image, Image]:

@@ -16,6 +16,7 @@ from fcer.data.detections.filters import DetectionSettings, Filtered
 from fcer.data.detections.grid import PIXEL_M, Grid, grid_around, paint
 from fcer.data.detections.layers import Layers
 from fcer.data.detections.table import Detections
+from fcer.data.fire import SYNTHETIC
 from fcer.data.hdf5 import write_hdf5
 
 __all__ = ["IngestedFire", "write_fire"]
@@ -142,4 +143,4 @@ def _path(out: Path, year: int, first: date, lnglat: tuple[float, float], *, syn
     """
     lng, lat = lnglat
     place = f"{abs(lat) * 100:04.0f}{'NS'[lat < 0]}_{abs(lng) * 100:05.0f}{'EW'[lng < 0]}"
-    return out / str(year) / f"fire_{'synthetic_' if synthetic else ''}{first:%Y%m%d}_{place}.hdf5"
+    return out / str(year) / f"fire_{f'{SYNTHETIC}_' if synthetic else ''}{first:%Y%m%d}_{place}.hdf5"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fcer.config.bounded import parse_json
 from fcer.data.channels import CHANNELS
-from fcer.data.fire import SYNTHETIC, Place
+from fcer.data.fire import SYNTHETIC, SYNTHETIC_MANIFEST, Place
 from fcer.data.geotiff import write_geotiff
 from fcer.data.hdf5 import open_hdf5, write_hdf5
 from fcer.data.synthetic.landscape import PIXEL_M, Land, Weather, coarse_field, make_land, make_weather, smooth_noise
@@ -23,14 +23,10 @@ from fcer.data.synthetic.spread import FireState, burn_day, ignite
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.parallel import map_tasks
 
-__all__ = ["COMPOSITE_LAG", "MANIFEST", "Recipe", "synthesize"]
+__all__ = ["COMPOSITE_LAG", "Recipe", "synthesize"]
 
 COMPOSITE_LAG = 8
 """Days until a composite of many days, such as NDVI, shows what a clear sky showed."""
-
-
-MANIFEST = "synthetic.json"
-"""In a folder of synthetic fires: what they were made by."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def synthesize(recipe: Recipe, out: Path, *, geotiff: bool = False, workers: int
 
 def _claim(recipe: Recipe, out: Path) -> None:
     """One folder holds the fires of one recipe: mixed ones would be a dataset that nobody can make again."""
-    manifest = out / MANIFEST
+    manifest = out / SYNTHETIC_MANIFEST
     wanted = json.loads(json.dumps(asdict(recipe)))
     if not manifest.exists():
         if out.exists() and any(p.name.isdigit() for p in out.iterdir()) and not manifest.exists():

@@ -1,0 +1,138 @@
+"""The record of forecasts: one row a forecast, in a CSV file that only ever gains rows, each counted once."""
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fcer.errors import DataError
+from fcer.runtime.csv_cells import guarded, unguarded
+from fcer.runtime.files import atomic_path
+from fcer.verification.forecast import Forecast, ForecastMaps
+from fcer.verification.scores import score_day, zone_miss
+from fcer.verification.truth import SEEN, Truth
+
+__all__ = ["SCORES", "TEXTS", "read_record", "row_of", "with_rows", "write_record"]
+
+TEXTS = ("key", "model", "student", "calibration", "fire", "date", "status", "reason", "lacking", "beyond", "file")
+SCORES = ("ap", "brier_skill", "nll_skill", "asd_m", "auroc", "auroc_within")
+_NUMBERS = (
+    *SCORES,
+    *("burnt_km2", "predicted_km2", "nll_skill_low", "auroc_low", "lacking_at_most", "channels", "beyond_at_most"),
+    *("west", "south", "east", "north"),
+)
+
+
+def row_of(forecast: Forecast, truth: Truth) -> dict[str, Any]:
+    """What there is to say of a forecast: what it is, what it promised, and, where its day was seen, its scores."""
+    row: dict[str, Any] = {
+        "key": forecast.key,
+        "model": forecast.label,
+        "student": forecast.student,
+        "calibration": forecast.calibration,
+        "fire": forecast.fire,
+        "date": str(forecast.day),
+        "status": truth.status,
+        "reason": truth.reason,
+        "file": forecast.path.name,
+        **_inputs(forecast),
+        **(dict(zip(("west", "south", "east", "north"), forecast.box, strict=True)) if forecast.box else {}),
+    }
+    if truth.burnt is not None and truth.status == SEEN:
+        row |= _scored(forecast, forecast.read(), truth)
+    return row
+
+
+def _inputs(forecast: Forecast) -> dict[str, Any]:
+    """How the inputs compare with those of the student's validation fires."""
+    expected = forecast.expected
+    said = {"lacking": ", ".join(forecast.lacking), "lacking_at_most": expected.lacking if expected else math.nan}
+    if expected is None:
+        return said
+    compared = {name: ends for name, ends in expected.ranges.items() if name in forecast.means}
+    beyond = [name for name, (low, high) in compared.items() if not low <= forecast.means[name] <= high]
+    return {**said, "beyond": ", ".join(beyond), "channels": len(expected.ranges), "beyond_at_most": expected.beyond}
+
+
+def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, Any]:
+    burnt = truth.burnt
+    assert burnt is not None
+    height_m, width_m = forecast.pixel_m
+    km2 = height_m * width_m / 1e6
+    scores = score_day(
+        burnt,
+        maps.probability,
+        maps.uncertainty,
+        threshold=forecast.threshold,
+        anchor_px=forecast.anchor_px,
+        pixel_m=(height_m + width_m) / 2,
+    )
+    row: dict[str, Any] = {name: getattr(scores, name) for name in SCORES}
+    row |= {"burnt_km2": scores.burnt_pixels * km2, "predicted_km2": scores.predicted_pixels * km2}
+    expected = forecast.expected
+    if expected is not None:
+        row["nll_skill_low"] = expected.low.get("nll_skill", math.nan)
+        # Errors at another threshold are other errors
+        alike = forecast.threshold == expected.threshold
+        row["auroc_low"] = expected.low.get("auroc", math.nan) if alike else math.nan
+    if maps.zone is None:
+        return row
+    for miss in forecast.misses:
+        zone = np.asarray(maps.zone >= miss - 1e-6)
+        row |= {f"miss_{miss:g}": zone_miss(burnt, zone), f"zone_km2_{miss:g}": float(zone.sum()) * km2}
+    return row
+
+
+def with_rows(record: pd.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The record with more rows: a forecast that was verified stays as it is, one that was not is told anew."""
+    known: dict[str, dict[Any, Any]] = {str(row["key"]): dict(row) for row in record.to_dict("records")}
+    for row in rows:
+        if known.get(row["key"], {}).get("status") != SEEN:
+            known[row["key"]] = dict(row)
+    return _ordered(pd.DataFrame(list(known.values())))
+
+
+def read_record(path: Path) -> pd.DataFrame:
+    """What is on record; nothing where there is no such file."""
+    if not path.exists():
+        return _ordered(pd.DataFrame())
+    try:
+        record = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if not set(TEXTS) <= set(record):
+            raise ValueError("a column is lacking")
+        for name in TEXTS:
+            record[name] = [unguarded(text) for text in record[name]]
+        for text in record["date"]:
+            date.fromisoformat(text)
+        for column in set(record) - set(TEXTS):
+            record[column] = [float(text or "nan") for text in record[column]]  # to the last bit
+    except (ValueError, TypeError, OSError) as error:
+        raise DataError(f"{path}: is no record of forecasts ({error}); move it away, and verify again") from None
+    return _ordered(record)
+
+
+def write_record(path: Path, record: pd.DataFrame) -> None:
+    """The file appears once it is whole."""
+    cells = record.copy()
+    for name in TEXTS:
+        cells[name] = [guarded(text) for text in cells[name]]
+    with atomic_path(path) as partial:
+        cells.to_csv(partial, index=False, lineterminator="\n")
+
+
+def _ordered(record: pd.DataFrame) -> pd.DataFrame:
+    """Columns and rows in one order, whatever came first: the same forecasts give the same file."""
+    zones = sorted((name for name in map(str, record) if name.startswith(("miss_", "zone_km2_"))), key=_by_miss)
+    record = record.reindex(columns=[*TEXTS, *_NUMBERS, *zones])
+    kinds: dict[str, Any] = {**dict.fromkeys(TEXTS, object), **dict.fromkeys([*_NUMBERS, *zones], float)}
+    record = record.astype(kinds).fillna(dict.fromkeys(TEXTS, ""))
+    return record.sort_values(["model", "student", "date", "fire", "key"], ignore_index=True)
+
+
+def _by_miss(name: str) -> tuple[float, str]:
+    kind, _, miss = name.rpartition("_")
+    return float(miss), kind
