@@ -83,8 +83,6 @@ SPECIAL = {
     "fold": "3",
     "head_momentum": "0.5",
     "image_size": "64 96",
-    "member_dropout": "0.2",
-    "teacher": "entropy",
     "layer": "elevation=dem.tif",
     "member_dropout": "0.5",
     "methods": "student tta",
