@@ -107,7 +107,8 @@ def test_the_loaded_model_answers_what_the_student_in_memory_does(distilled: tup
     np.testing.assert_allclose(twice[1], expected.uncertainty_BHW[0], atol=1e-5)
     (spec,) = model.metadata.signature.inputs.inputs
     assert spec.shape == (-1, -1, -1, -1, -1), "the student itself says how many days it takes"
-    assert [output.name for output in model.metadata.signature.outputs.inputs] == ["probability", "uncertainty"]
+    outputs = [output.name for output in model.metadata.signature.outputs.inputs]
+    assert outputs == ["probability", "uncertainty", "calibrated_probability", "zone"]
     assert "standardised inside" in model.metadata.metadata["input"]
     pickles = list(Path(model._model_impl.context.artifacts["student"]).parents[1].rglob("*.pkl"))
     assert not pickles, "nothing in the model has to be unpickled"
