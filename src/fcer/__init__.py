@@ -26,7 +26,7 @@ __all__ = [
     "write_maps",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Study": "fcer.pipeline.study",

@@ -21,7 +21,6 @@ from typing import Any
 from fcer.commands import COMMANDS, Command
 from fcer.commands.launched import LAUNCHED
 from fcer.commands.parser import CONFIG, EVERYWHERE, make_parser
-from fcer.commands.plan import tell_plan
 from fcer.config.checks import writable
 from fcer.config.conversion import shown
 from fcer.config.resolve import Resolved, nearest, resolve, to_yaml
@@ -91,6 +90,8 @@ def _run(options: argparse.Namespace) -> None:
         print(to_yaml(resolved), end="")
         return
     if options.dry_run:
+        from fcer.commands.plan import tell_plan  # seldom asked for
+
         tell_plan(command, resolved)
         return
     with _told(command, resolved, quiet=options.quiet, verbose=options.verbose):

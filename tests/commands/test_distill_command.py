@@ -100,14 +100,15 @@ def test_the_loaded_model_answers_what_the_student_in_memory_does(distilled: tup
     model = mlflow.pyfunc.load_model("models:/fcer-student@champion")
     for days in (raw, raw[:, :, needed_channels(student)]):
         answer = model.predict(days)
-        assert set(answer) == {"probability", "uncertainty"}
+        assert set(answer) == {"probability", "uncertainty", "calibrated_probability", "zone", "guarantees"}
         assert np.array_equal(answer["probability"], expected.probability_BHW.numpy())
         assert np.array_equal(answer["uncertainty"], expected.uncertainty_BHW.numpy())
     twice = model.predict(np.concatenate([raw, raw]))["uncertainty"]
     np.testing.assert_allclose(twice[1], expected.uncertainty_BHW[0], atol=1e-5)
     (spec,) = model.metadata.signature.inputs.inputs
     assert spec.shape == (-1, -1, -1, -1, -1), "the student itself says how many days it takes"
-    assert [output.name for output in model.metadata.signature.outputs.inputs] == ["probability", "uncertainty"]
+    outputs = [output.name for output in model.metadata.signature.outputs.inputs]
+    assert outputs == ["probability", "uncertainty", "calibrated_probability", "zone"]
     assert "standardised inside" in model.metadata.metadata["input"]
     pickles = list(Path(model._model_impl.context.artifacts["student"]).parents[1].rglob("*.pkl"))
     assert not pickles, "nothing in the model has to be unpickled"
@@ -120,7 +121,8 @@ def test_it_is_registered_with_its_score_and_the_first_is_champion(distilled: tu
     assert str(champion.version) == "1"
     info = read_head_info(student_of(folder))
     assert {name: float(champion.tags[name]) for name in info.scores} == info.scores
-    assert info.scores.keys() == {"val_auroc", "val_auroc_low", "val_auroc_high", "val_fires"}
+    chosen_by = {"val_auroc", "val_auroc_low", "val_auroc_high", "val_fires"}
+    assert info.scores.keys() == {*chosen_by, "val_auroc_within", "val_nll"}
     assert champion.tags["test_years"] == "2021" and champion.tags["key"] == info.key
     assert champion.run_id == runs_of(folder, "distill")[0].info.run_id
 

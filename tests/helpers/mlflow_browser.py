@@ -76,7 +76,7 @@ def main(store: Path, out: Path) -> None:
     server = Server(store.resolve().parent, store=store.resolve())
     server.start()
     try:
-        with browser(1400, 760) as driver:
+        with browser(1400, 1000) as driver:
             os.environ["MLFLOW_TRACKING_URI"] = server.uri
             chart = open_chart(driver, first_page(), "fcer/auroc")
             driver.find_element(By.CSS_SELECTOR, '[aria-label="Toggle sidebar"]').click()

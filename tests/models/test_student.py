@@ -116,7 +116,8 @@ def test_probability_is_the_backbones_and_uncertainty_the_heads(hidden: tuple[in
     maps = Student(backbone, head).eval().predict(x)
     with torch.no_grad():
         features, logits = backbone.features(x), backbone(x)
-        around = torch.from_numpy(np.stack([plain_windows(image) for image in logits[:, 0].sigmoid().numpy()]))
+        windows = torch.from_numpy(np.stack([plain_windows(image) for image in logits[:, 0].sigmoid().numpy()]))
+        around = torch.cat([windows, -logits.abs()], 1)
         inputs = torch.cat([features, *([logits] if logit else []), *([around] if context else [])], 1)
         rows = torch.cat([features, logits, around], 1).flatten(2)
         torch.testing.assert_close(head.of_pixels(rows).view_as(logits[:, 0]), head(features, logits[:, 0]))

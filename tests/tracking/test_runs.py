@@ -68,6 +68,8 @@ def test_a_run_is_described_and_can_be_opened(store: str, tmp_path: Path, monkey
     told = client.get_run(run.id)
     assert told.data.params == {"anchor": "4", "storage": "postgresql://u:***@db/x"}, "what is not set is not logged"
     assert told.data.tags["mlflow.note.content"].startswith("# Study\nxxx")
+    (folder,) = journals(tmp_path)
+    assert not read_journal(folder).pending, "whoever looks after it later can read what was noted"
     note = client.get_run(below.id).data.tags["mlflow.note.content"]
     page = f"#/experiments/{told.info.experiment_id}/runs/{run.id}?workflowType=machine_learning"
     assert note == f"First.\n\nSecond.\n\n**Built from** [ensemble]({page})"

@@ -14,7 +14,7 @@ class Expectations:
     """Plain numbers; they travel with the calibration, and with every forecast."""
 
     low: Mapping[str, float]
-    """Of each score (`nll_skill`, `auroc`), the lower end of the 95 % interval of its mean over fires."""
+    """Of each score (`ap`, `nll_skill`, `auroc`), the lower end of the 95 % interval of its mean over fires."""
     mean: Mapping[str, float]
     ranges: Mapping[str, tuple[float, float]]
     """Of each input channel, between which standardised means its days lay."""

@@ -116,9 +116,15 @@ def fire_around(today_BHW: Tensor) -> Tensor:
     squares of growing size around it that hold some.
     """
     fire_B1HW = today_BHW[:, None].float()
-    held = [functional.max_pool2d(fire_B1HW, side, 1, side // 2) for side in _REACHES]
+    held = [_largest(fire_B1HW, side) for side in _REACHES]
     near_B1HW = torch.stack(held).mean(0)
     return torch.cat([fire_B1HW, *(_mean(fire_B1HW, side) for side in WINDOWS), near_B1HW], dim=1)
+
+
+def _largest(maps_B1HW: Tensor, side: int) -> Tensor:
+    """Rows first, then columns: the same, and far faster for large squares."""
+    rows_B1HW = functional.max_pool2d(maps_B1HW, (side, 1), 1, (side // 2, 0))
+    return functional.max_pool2d(rows_B1HW, (1, side), 1, (0, side // 2))
 
 
 def _mean(maps_B1HW: Tensor, side: int) -> Tensor:

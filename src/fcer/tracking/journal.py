@@ -25,7 +25,7 @@ __all__ = ["FILE", "Entry", "Journal", "from_line", "is_complete", "read_journal
 
 FILE = "journal.jsonl"
 _COMPLETE = {"complete": True}
-_OPERATIONS = {"start", "params", "metrics", "tags", "origins", "text", "file", "dataset", "model", "end"}
+_OPERATIONS = {"start", "params", "metrics", "tags", "origins", "note", "text", "file", "dataset", "model", "end"}
 _SILENT_ELSEWHERE = 24 * 3600.0
 """Seconds without a line after which a process of another machine counts as dead: it cannot be asked."""
 

@@ -1,6 +1,6 @@
 """Whether a record still agrees with what was promised: four kinds of alarm, 5 % of false ones over a whole season.
 
-    forecast      NLL skill near the fire, mean over fires, is below the interval of the student's card
+    forecast      AP, or NLL skill near the fire, mean over fires, is below the interval of the student's card
     uncertainty   AUROC of errors near the fire, mean over fires, is below that interval
     zones         the share of what burnt outside of a zone, mean over fires, is above the zone's nominal miss
     inputs        inputs lack channels, or lie outside of what validation fires had, in more fires than expected
@@ -26,7 +26,7 @@ __all__ = ["BOUNDS", "KINDS", "SEASON_RATE", "Alarm", "Season", "judge"]
 SEASON_RATE = 0.05
 """False alarms of a quiet season, of all kinds together, at most."""
 KINDS = ("forecast", "uncertainty", "zones", "inputs")
-BOUNDS = {"nll_skill": (-1.0, 0.5), "auroc": (0.0, 1.0)}
+BOUNDS = {"ap": (0.0, 0.6), "nll_skill": (-1.0, 0.5), "auroc": (0.0, 1.0)}
 """Scores count as these ends where they are beyond: of one terrible fire validation fires can say nothing, and the
 nearer the upper end is, the more may be bet."""
 
@@ -125,14 +125,18 @@ def _fires(count: int) -> str:
 
 
 def _tests(rows: pd.DataFrame) -> Iterator[_Test]:
-    yield from _skill(rows, "forecast", "nll_skill", "NLL skill near the fire")
+    yield from _skill(rows, "forecast", "nll_skill", "NLL skill near the fire", of=2)
+    yield from _skill(rows, "forecast", "ap", "AP", of=2)
     yield from _skill(rows, "uncertainty", "auroc", "AUROC of errors near the fire")
     yield from _zones(rows)
     yield from _inputs(rows)
 
 
-def _skill(rows: pd.DataFrame, kind: str, name: str, words: str) -> Iterator[_Test]:
-    """Below the lower end of the card's interval; where a new calibration brings another, each by itself."""
+def _skill(rows: pd.DataFrame, kind: str, name: str, words: str, of: int = 1) -> Iterator[_Test]:
+    """Below the lower end of the card's interval; where a new calibration brings another, each by itself.
+
+    `of` so many scores share the kind's rate.
+    """
     worst, best = BOUNDS[name]
     promises = [low for low in rows[f"{name}_low"].dropna().unique() if low < best]
     for k, low in enumerate(promises, start=1):
@@ -140,7 +144,7 @@ def _skill(rows: pd.DataFrame, kind: str, name: str, words: str) -> Iterator[_Te
         score = held[name].clip(worst, best).to_numpy()
         evidence = daily_evidence(held["day"], held["number"], -score, null=-low, low=-best)
         said = f"its {words} is {{}}, below the {low:.2g} that its validation promised"
-        yield _Test(kind, evidence, _later(k), said, sign=-1)
+        yield _Test(kind, evidence, _later(k) + math.log(of), said, sign=-1)
 
 
 def _zones(rows: pd.DataFrame) -> Iterator[_Test]:

@@ -22,7 +22,16 @@ TEXTS = ("key", "model", "student", "calibration", "fire", "date", "status", "re
 SCORES = ("ap", "brier_skill", "nll_skill", "asd_m", "auroc", "auroc_within")
 _NUMBERS = (
     *SCORES,
-    *("burnt_km2", "predicted_km2", "nll_skill_low", "auroc_low", "lacking_at_most", "channels", "beyond_at_most"),
+    *(
+        "burnt_km2",
+        "predicted_km2",
+        "ap_low",
+        "nll_skill_low",
+        "auroc_low",
+        "lacking_at_most",
+        "channels",
+        "beyond_at_most",
+    ),
     *("west", "south", "east", "north"),
 )
 
@@ -75,7 +84,7 @@ def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, A
     row |= {"burnt_km2": scores.burnt_pixels * km2, "predicted_km2": scores.predicted_pixels * km2}
     expected = forecast.expected
     if expected is not None:
-        row["nll_skill_low"] = expected.low.get("nll_skill", math.nan)
+        row |= {f"{name}_low": expected.low.get(name, math.nan) for name in ("ap", "nll_skill")}
         # Errors at another threshold are other errors
         alike = forecast.threshold == expected.threshold
         row["auroc_low"] = expected.low.get("auroc", math.nan) if alike else math.nan
