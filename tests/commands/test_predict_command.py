@@ -149,7 +149,7 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert out.startswith("work/predictions: 4 fires predicted; ")
     written = tmp_path / "work" / "predictions"
     names = sorted(path.stem for path in small_fires.glob("*/*.hdf5"))
-    each = [f"synthetic_{name}.{suffix}" for name in names for suffix in ("png", "tif")]
+    each = [f"{name}.{suffix}" for name in names for suffix in ("png", "tif")]
     assert sorted(path.name for path in written.iterdir()) == sorted([*each, "all_fires.geojson"])
     run, client = latest_run(registry), client_of(registry)
     assert run.info.status == "FINISHED"
@@ -158,7 +158,7 @@ def test_many_fires_and_their_run(predict: Run, registry: tuple[Path, str], smal
     assert run.data.metrics["predict/seconds_per_fire"] > 0
     assert run.data.tags["fcer.from.student"] == registry[1] and run.data.tags["fcer.model.version"] == "1"
     looks = {file.path for file in client.list_artifacts(run.info.run_id, "quicklooks")}
-    assert looks == {f"quicklooks/synthetic_{name}.png" for name in names}
+    assert looks == {f"quicklooks/{name}.png" for name in names}
     table = client.download_artifacts(run.info.run_id, "predictions.csv", str(tmp_path))
     rows = list(csv.DictReader(Path(table).read_text().splitlines()))
     assert [row["fire"] for row in rows] == names
@@ -175,13 +175,13 @@ def test_broken_fires_do_not_stop_the_rest(predict: Run, registry: tuple[Path, s
     with truncated.open("r+b") as file:
         file.truncate(5000)
     for name, gone in (("fire_synthetic_20180001", slice(None, -4)), ("fire_synthetic_20190000", slice(-2, -1))):
-        folder = copied / name[5:9] / name
+        folder = copied / name[-8:-4] / name
         folder.with_suffix(".hdf5").unlink()
         for day in sorted(folder.glob("*.tif"))[gone]:
             day.unlink()
     code, out, err = predict("--input", copied, "--out", "maps")
     assert code == 0 and out.startswith("maps: 1 fire predicted, 3 left out; ")
-    assert [path.name for path in (tmp_path / "maps").iterdir()] == ["fire_synthetic_20190001.tif"]
+    assert [path.name for path in (tmp_path / "maps").glob("*.tif")] == ["fire_synthetic_20190001.tif"]
     assert err.count("\n") == 3
     assert f"left out: {truncated}: the HDF5 file is truncated or damaged" in err
     assert f"left out: {copied}/2018/fire_synthetic_20180001: 4 days, but 5 are needed" in err
@@ -280,8 +280,8 @@ def test_without_a_place_on_earth_there_are_pixels_alone(predict: Run, copied: P
 
 def test_fires_of_one_name_keep_apart(predict: Run, copied: Path, tmp_path: Path):
     for year in ("2018", "2019"):
-        (copied / year / f"fire_{year}0000.hdf5").rename(copied / year / "fire_A.hdf5")
-        shutil.rmtree(copied / year / f"fire_{year}0000")
+        (copied / year / f"fire_synthetic_{year}0000.hdf5").rename(copied / year / "fire_A.hdf5")
+        shutil.rmtree(copied / year / f"fire_synthetic_{year}0000")
     assert predict("--input", copied, "--out", "maps")[0] == 0
     names = ["2018_fire_A.tif", "2019_fire_A.tif", "fire_synthetic_20180001.tif", "fire_synthetic_20190001.tif"]
     assert sorted(path.name for path in (tmp_path / "maps").glob("*.tif")) == names

@@ -56,7 +56,7 @@ def run(resolved: Resolved) -> None:
             raise FcerError(f"{catalog.root}: no fire of it could be predicted; see the lines above")
         log.metrics({"predict/seconds_per_fire": (time.perf_counter() - begun) / len(rows)})
         log.text(rows_as_csv(rows), "predictions.csv")
-        if files.features:  # one file of all fires, which MLflow draws on a map
+        if files.features and out.is_dir():  # one file of all fires, which MLflow draws on a map
             write_geojson(out / "all_fires.geojson", files.features)
             log.file(out / "all_fires.geojson")
             if config.gis:
@@ -68,7 +68,7 @@ def run(resolved: Resolved) -> None:
         log.note(_told(config, out, rows, len(problems)))
         for row in rows if config.png else ():
             log.file(Path(row["file"]).with_suffix(".png"), "quicklooks")
-    _say(config, out, rows, len(problems))
+        _say(config, out, rows, len(problems))
 
 
 def _at_risk(out: Path, rows: Sequence[dict[str, Any]], log: RunLog) -> None:
