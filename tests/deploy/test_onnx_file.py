@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
 
 from documentation import blocks
 from fcer.core.recalibration import NONE, Recalibration
@@ -15,6 +16,7 @@ from fcer.core.zones import ZoneFamily, ZoneRule
 from fcer.data.channels import CHANNELS
 from fcer.deploy.onnx_file import TOLERANCE, check_session, export_student, random_days
 from fcer.errors import FcerError
+from fcer.models.backbones import Backbone, BackboneSpec
 from fcer.models.calibration_files import Calibration
 from fcer.models.onnx_graph import OPSET
 from fcer.models.raw_days import predict_days
@@ -27,10 +29,10 @@ onnxruntime = pytest.importorskip("onnxruntime", reason="the extra onnx is not i
 
 PLATT = Recalibration("platt", scale=0.7, shift=-1.0)
 PRIOR = Recalibration("prior", weight=3.0)
-# two knots at one place: a step
-ISOTONIC = Recalibration("isotonic", knots=((0.0, 0.0), (0.3, 0.1), (0.45, 0.2), (0.45, 0.4), (0.6, 0.5), (1.0, 0.9)))
+# of another package's calibrator, which bring knots as isotonic does; two of them at one place: a step
+KNOTS = Recalibration("theirs", knots=((0.0, 0.0), (0.3, 0.1), (0.45, 0.2), (0.45, 0.4), (0.6, 0.5), (1.0, 0.9)))
 CASES = {
-    "utae_t5": ("vegetation", 16, HeadSpec(8), ISOTONIC, PRIOR),
+    "utae_t5": ("vegetation", 16, HeadSpec(8), KNOTS, PRIOR),
     "unet_t5": ("vegetation", 0, HeadSpec(8, (4,), logit=True), NONE, NONE),
     "unet_t1": ("all", 16, HeadSpec(8, context=True, fire=True), PLATT, NONE),
 }
@@ -92,6 +94,41 @@ def test_another_student_is_a_mismatch(exported: tuple[LoadedStudent, Calibratio
     changed = replace(calibration, recalibration=Recalibration("platt", scale=2.0))
     with pytest.raises(FcerError, match="calibrated_probability differs"):
         check_session(onnxruntime.InferenceSession(path), loaded, changed, random_days(loaded, 1, 32, 32))
+
+
+class Sized(Backbone):
+    """Another package's: it keeps the size of the image that it was recorded with, or does not."""
+
+    days = 1
+    feature_channels = 8
+
+    def __init__(self, fixed: bool) -> None:
+        super().__init__(BackboneSpec("sized", 7))
+        self.first = nn.Conv2d(7, 8, 3, padding=1)
+        self.last = nn.Conv2d(8, 1, 1)
+        self.fixed = fixed
+
+    def features(self, x_BTCHW: Tensor) -> Tensor:
+        height = int(x_BTCHW.shape[-2]) if self.fixed else x_BTCHW.shape[-2]
+        return self.first(x_BTCHW[:, -1]).reshape(-1, 8, height, x_BTCHW.shape[-1]).relu()
+
+    def fire_logits(self, features_BFHW: Tensor) -> Tensor:
+        return self.last(features_BFHW)
+
+
+def test_a_backbone_of_another_package(tmp_path: Path):
+    torch.manual_seed(0)
+    loaded = load_student(write_student(tmp_path / "student", features="vegetation", arch="unet_t1"))
+    for fixed in (False, True):
+        head = UncertaintyHead(HeadSpec(8)).eval()
+        other = replace(loaded, student=Student(Sized(fixed).eval().requires_grad_(False), head).eval())
+        path = tmp_path / f"{fixed}.onnx"
+        if fixed:
+            with pytest.raises(FcerError, match="no graph for every size can be made"):
+                export_student(path, other, None, {})
+        else:
+            assert export_student(path, other, None, {}) <= TOLERANCE
+        assert path.exists() != fixed
 
 
 @pytest.fixture

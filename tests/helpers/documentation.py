@@ -25,6 +25,10 @@ class Block(NamedTuple):
 def blocks(language: str) -> Iterator[Block]:
     """All blocks of a language, in the order of pages."""
     for page in (README, *PAGES):
-        for _, found, text in _BLOCK.findall(page.read_text()):
-            if found == language:
-                yield Block(str(page.relative_to(ROOT)), found, textwrap.dedent(text))
+        for text in blocks_of(page, language):
+            yield Block(str(page.relative_to(ROOT)), language, text)
+
+
+def blocks_of(page: Path, language: str) -> list[str]:
+    """The blocks of one page."""
+    return [textwrap.dedent(text) for _, found, text in _BLOCK.findall(page.read_text()) if found == language]

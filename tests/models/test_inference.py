@@ -123,15 +123,15 @@ def test_training_mode_is_refused():
 class NearSighted(Backbone):
     """Convolutions that pad with zeros, as all backbones' do, but see 5 px far and no further."""
 
+    days = 1
+    feature_channels = 7
+
     def __init__(self, margin: int) -> None:
-        super().__init__(BackboneSpec("unet_t1", width=0.0625), 7)
+        super().__init__(BackboneSpec("unet_t1", width=0.0625))
         torch.manual_seed(1)
         self.layers = nn.Sequential(*(nn.Conv2d(7, 7, 3, padding=1) for _ in range(5)))
         self.margin = margin
         self.eval()
-
-    def maps(self, x_BTCHW: torch.Tensor) -> list[torch.Tensor]:
-        raise NotImplementedError
 
     def features(self, x_BTCHW: torch.Tensor) -> torch.Tensor:
         return self.layers(x_BTCHW[:, 0])

@@ -28,7 +28,8 @@ def _arguments(command: Command) -> tuple[str, ...]:
 def _choices() -> dict[str, tuple[str, ...]]:
     """The words that an option takes, where they are known."""
     keys = {key for command in _commands() for key in command.options}
-    return {"--" + key.replace("_", "-"): option_of(key).choices for key in sorted(keys) if option_of(key).choices}
+    known = {key: option_of(key) for key in sorted(keys) if option_of(key).choices}
+    return {"--" + key.replace("_", "-"): (*option.choices, *option.brought) for key, option in known.items()}
 
 
 def _bash() -> str:

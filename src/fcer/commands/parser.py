@@ -13,6 +13,7 @@ from fcer.config.conversion import hints, item_type, parts
 from fcer.config.settings import Config, fields, help_text, option_of
 from fcer.config.subjects import by_subject, first_of
 from fcer.errors import ConfigError
+from fcer.runtime import doors
 
 __all__ = ["CONFIG", "EVERYWHERE", "make_parser"]
 
@@ -35,6 +36,18 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message} (see `{self.prog} --help`)")
+
+    def format_help(self) -> str:
+        """With what other packages bring, which is looked for only here: it takes as long as the rest."""
+        for action in self._actions:
+            brought = option_of(action.dest).brought if action.dest in fields() else ()
+            if brought and action.help != argparse.SUPPRESS:
+                action.help = f"{action.help}; of other packages: {', '.join(brought)}"
+        if self.prog == "fcer":
+            found = {group.removeprefix("fcer."): doors.names(group) for group in doors.GROUPS}
+            lines = [f"{group} of other packages: {', '.join(names)}" for group, names in found.items() if names]
+            self.epilog = "\n".join([self.epilog or "", *lines])
+        return super().format_help()
 
 
 class _Layout(argparse.RawDescriptionHelpFormatter):

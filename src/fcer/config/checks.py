@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from fcer.runtime import doors
+
 __all__ = [
     "METHODS",
     "ON_REQUEST",
@@ -125,9 +127,7 @@ def methods(value: Sequence[str]) -> str | None:
         return "name one method at least, and each once"
     if all(name in METHODS for name in value):
         return None
-    from importlib.metadata import entry_points  # slow to import, and seldom needed
-
-    known = (*METHODS, *sorted(entry.name for entry in entry_points(group="fcer.methods")))
+    known = (*METHODS, *doors.names(doors.METHODS))
     unknown = [name for name in value if name not in known]
     return f"there is no method {unknown[0]}; choose among {', '.join(known)}" if unknown else None
 

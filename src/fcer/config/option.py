@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from fcer.runtime import doors
+
 __all__ = ["Option", "option"]
 
 T = TypeVar("T")
@@ -20,6 +22,13 @@ class Option:
     high: float = math.inf
     check: Callable[[Any], str | None] | None = None
     """Returns what is wrong with a value, or None."""
+    door: str = ""
+    """Group of entry points that bring more choices."""
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """Choices that are not ours."""
+        return doors.names(self.door) if self.door else ()
 
 
 def option(
@@ -30,6 +39,7 @@ def option(
     low: float = -math.inf,
     high: float = math.inf,
     check: Callable[[Any], str | None] | None = None,
+    door: str = "",
 ) -> T:
     """A dataclass field that carries an `Option`; to the type checker it is its default."""
-    return field(default=default, metadata={"option": Option(meaning, tuple(choices), low, high, check)})
+    return field(default=default, metadata={"option": Option(meaning, tuple(choices), low, high, check, door)})

@@ -84,15 +84,16 @@ def _settings_in(file: Path) -> dict[str, Any]:
 def checked(key: str, value: Any, origin: str) -> Any:
     """The value in its setting's type, or an error that names origin, key, value and remedy."""
     option, hint = option_of(key), hints(Config)[key]
-    expected = "one of " + ", ".join(option.choices) if option.choices else in_words(hint)
+    choices = option.choices if not option.choices or value in option.choices else (*option.choices, *option.brought)
+    expected = "one of " + ", ".join(choices) if choices else in_words(hint)
     try:
         fit = converted(value, hint)
     except ValueError:
         remedy = "; write 0.001 for 1e-3" if isinstance(value, str) and isinstance(scalar(value), float) else ""
         raise ConfigError(f"{origin}: {key} is {shown(value)}, but should be {expected}{remedy}") from None
     items = fit if isinstance(fit, tuple) else (fit,)
-    if "" in items or (option.choices and fit not in option.choices):
-        near = nearest(str(fit), option.choices)
+    if "" in items or (choices and fit not in choices):
+        near = nearest(str(fit), choices)
         raise ConfigError(f"{origin}: {key} is {shown(value)}, but should be {expected}{near}")
     for number in items:
         if isinstance(number, int | float) and not option.low <= number <= option.high:

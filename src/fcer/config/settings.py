@@ -14,6 +14,7 @@ from fcer.config import checks
 from fcer.config.checks import METHODS, ON_REQUEST
 from fcer.config.conversion import hints, parts
 from fcer.config.option import Option, option
+from fcer.runtime import doors
 
 __all__ = ["DEMO", "METHODS", "NAMES_DATA", "Config", "fields", "help_text", "kinds", "option_of"]
 
@@ -48,7 +49,9 @@ class Config:
     )
     fold: int | None = option(None, "one fold, one member, instead of the test year's ensemble", low=0, high=11)
     members: int = option(3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2)
-    arch: str = option("utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"))
+    arch: str = option(
+        "utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"), door=doors.BACKBONES
+    )
     width: float = option(1.0, "factor on the backbone's channels, for small ones", low=0.0625, high=1)
     normalization: str = option(
         "member",
@@ -166,6 +169,7 @@ class Config:
         "methods to compare; mc_dropout and tta (flips and quarter turns) cost passes of their own, swag, packed and "
         "diffusion a training of their own",
         check=checks.methods,
+        door=doors.METHODS,
     )
     threshold: float | str = option(
         0.5,

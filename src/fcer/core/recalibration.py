@@ -1,13 +1,13 @@
 """Probabilities made to mean what they say near the fire, by maps of one number that never turn the order around.
 
 `prior` undoes the weight that fire pixels had in the loss; `platt` scales and shifts the logit; `isotonic` follows the
-fire rate as it rises with probability; `none` leaves probabilities alone. Which one is settled by cross-validation
-over whole fires.
+fire rate as it rises with probability; `none` leaves probabilities alone; others may bring a `Calibrator` of their own.
+Which one is settled by cross-validation over whole fires.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,18 +21,18 @@ from fcer.errors import InputError
 __all__ = [
     "KINDS",
     "NONE",
+    "Calibrator",
     "FireCounts",
-    "Kind",
     "Recalibration",
     "RecalibrationChoice",
     "choose_recalibration",
     "fit_recalibration",
 ]
 
-Kind = Literal["none", "prior", "platt", "isotonic"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-"""The simpler first."""
+KINDS = ("none", "prior", "platt", "isotonic")
+"""Ours, the simpler first."""
 
+_NO_OTHERS: Mapping[str, "Calibrator"] = {}
 _EDGE = float(logit(1 - CLIP))
 _LEVELS = 4096
 _MIN_SCALE = 1e-3
@@ -53,25 +53,30 @@ class Recalibration:
     [0.0, 0.2, 1.0]
     """
 
-    kind: Kind
+    kind: str
+    """One of `KINDS`, or the name of the calibrator that fitted it."""
     weight: float = 1.0
     """`prior`: what fire pixels weighed in the loss."""
     scale: float = 1.0
     shift: float = 0.0
     """`platt`: of the logit."""
     knots: tuple[tuple[float, float], ...] = ()
-    """`isotonic`: probability before and after, both rising."""
+    """`isotonic` and calibrators that others bring: probability before and after, both rising."""
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"a recalibration is one of {', '.join(KINDS)}, not {self.kind!r}")
+        if not isinstance(self.kind, str) or not self.kind:
+            raise ValueError(f"a recalibration is {', '.join(KINDS)} or a calibrator's name, not {self.kind!r}")
         numbers = (self.weight, self.scale, self.shift)
         if not np.isfinite(numbers).all() or self.weight <= 0 or self.scale <= 0:
             raise ValueError(f"weight and scale are above 0 and finite, not weight, scale, shift = {numbers}")
         knots = np.array(self.knots, dtype=np.float64).reshape(-1, 2)
         inside = np.isfinite(knots).all() and (knots >= 0).all() and (knots <= 1).all()
-        if (self.kind == "isotonic") != bool(len(knots)) or not inside or (np.diff(knots, axis=0) < 0).any():
-            raise ValueError("the knots of isotonic, and of no other kind, rise from 0 to 1 in both coordinates")
+        if self._has_knots != bool(len(knots)) or not inside or (np.diff(knots, axis=0) < 0).any():
+            raise ValueError("knots, which none, prior and platt do without, rise from 0 to 1 in both coordinates")
+
+    @property
+    def _has_knots(self) -> bool:
+        return self.kind not in ("none", "prior", "platt")
 
     def apply(self, prob: ArrayLike) -> FloatArray:
         """Calibrated probabilities in double precision; NaN stays NaN."""
@@ -81,28 +86,27 @@ class Recalibration:
         if self.kind == "platt":
             with np.errstate(divide="ignore"):  # certainty stays certainty
                 return np.asarray(expit(self.scale * logit(p) + self.shift))
-        return np.interp(p, *np.array(self.knots).T) if self.kind == "isotonic" else p.copy()
+        return np.interp(p, *np.array(self.knots).T) if self._has_knots else p.copy()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers for JSON: only what the kind needs."""
-        own: dict[Kind, dict[str, Any]] = {
+        own: dict[str, dict[str, Any]] = {
             "none": {},
             "prior": {"weight": self.weight},
             "platt": {"scale": self.scale, "shift": self.shift},
-            "isotonic": {"knots": [list(knot) for knot in self.knots]},
         }
-        return {"kind": self.kind, **own[self.kind]}
+        return {"kind": self.kind, **own.get(self.kind, {"knots": [list(knot) for knot in self.knots]})}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "Recalibration":
         """What `to_dict` gave; a ValueError says what is wrong with anything else."""
         values = dict(stored)
         kind = values.pop("kind", None)
-        expected = {"none": set(), "prior": {"weight"}, "platt": {"scale", "shift"}, "isotonic": {"knots"}}
-        if kind not in KINDS or values.keys() != expected[kind]:
+        expected = {"none": set(), "prior": {"weight"}, "platt": {"scale", "shift"}}
+        if not isinstance(kind, str) or values.keys() != expected.get(kind, {"knots"}):
             raise ValueError(f"a recalibration {kind!r} of {sorted(values)} is none")
         try:
-            if kind == "isotonic":
+            if kind not in expected:
                 return cls(kind, knots=tuple((_plain(x), _plain(y)) for x, y in values["knots"]))
             numbers: dict[str, Any] = {name: _plain(value) for name, value in values.items()}
             return cls(kind, **numbers)
@@ -156,18 +160,33 @@ class FireCounts:
         return np.asarray(-(self.burnt @ np.log(p) + (self.pixels - self.burnt) @ np.log1p(-p)))
 
 
+@runtime_checkable
+class Calibrator(Protocol):
+    """A kind of recalibration that somebody else brings."""
+
+    def fit(self, prob: FloatArray, pixels: IntArray, burnt: IntArray) -> Sequence[tuple[float, float]]:
+        """Knots (probability before, after), rising from 0 to 1 in both, with straight lines between them.
+
+        Knots are all that is stored: whoever applies them needs no calibrator. Of the pixels that have each of the
+        rising probabilities `prob`, so many are burnt.
+        """
+        ...
+
+
 class RecalibrationChoice(NamedTuple):
     """What was chosen, and each candidate's NLL on fires that it was not fitted on."""
 
     recalibration: Recalibration
-    nll: dict[Kind, float]
-    above_best: dict[Kind, float]
-    standard_error: dict[Kind, float]
+    nll: dict[str, float]
+    above_best: dict[str, float]
+    standard_error: dict[str, float]
     """Of `above_best`, over fires."""
     n_fires: int
 
 
-def fit_recalibration(kind: Kind, counts: FireCounts, weight: float | None = None) -> Recalibration:
+def fit_recalibration(
+    kind: str, counts: FireCounts, weight: float | None = None, others: Mapping[str, Calibrator] = _NO_OTHERS
+) -> Recalibration:
     """The recalibration of a kind that fits all counted pixels best; `weight` is what `prior` undoes."""
     if kind == "prior":
         if weight is None:
@@ -179,10 +198,15 @@ def fit_recalibration(kind: Kind, counts: FireCounts, weight: float | None = Non
         return _platt(logit(counts.prob[some]), pixels[some], burnt[some])
     if kind == "isotonic":
         return _isotonic(counts.prob[some], pixels[some], burnt[some])
-    return NONE
+    return NONE if kind == "none" else _brought(kind, others[kind], counts.prob[some], pixels[some], burnt[some])
 
 
-def choose_recalibration(counts: FireCounts, weight: float | None = None, n_folds: int = 10) -> RecalibrationChoice:
+def choose_recalibration(
+    counts: FireCounts,
+    weight: float | None = None,
+    n_folds: int = 10,
+    others: Mapping[str, Calibrator] = _NO_OTHERS,
+) -> RecalibrationChoice:
     """The simplest kind whose NLL on held-out fires is within one standard error of the best one's.
 
     Parameters
@@ -193,6 +217,8 @@ def choose_recalibration(counts: FireCounts, weight: float | None = None, n_fold
         Of fire pixels in the loss that the model was trained with; None or 1: there is nothing for `prior` to undo.
     n_folds
         Whole fires are dealt to as many parts at most, and each part is judged by what the others fitted.
+    others
+        Further candidates by name, which count as less simple than ours.
     """
     counts = counts.take(np.flatnonzero(counts.pixels.any(axis=1)))
     n_fires = len(counts.pixels)
@@ -201,13 +227,13 @@ def choose_recalibration(counts: FireCounts, weight: float | None = None, n_fold
             f"probabilities are calibrated by cross-validation over whole fires, and there is {n_fires or 'no'} fire "
             "with burnt pixels; give validation maps of two fires at least"
         )
-    kinds = tuple(kind for kind in KINDS if kind != "prior" or weight not in (None, 1))
+    kinds = (*(kind for kind in KINDS if kind != "prior" or weight not in (None, 1)), *others)
     fold = np.random.default_rng(0).permutation(n_fires) % min(n_folds, n_fires)
     losses = {kind: np.empty(n_fires) for kind in kinds}
     for part in range(fold.max() + 1):
         held_out = np.isin(fold, part)
         for kind in kinds:
-            fitted = fit_recalibration(kind, counts.take(~held_out), weight)
+            fitted = fit_recalibration(kind, counts.take(~held_out), weight, others)
             losses[kind][held_out] = counts.take(held_out).nll(fitted)
     pixels = counts.pixels.sum(axis=1)
     nll = {kind: float(loss.sum() / pixels.sum()) for kind, loss in losses.items()}
@@ -215,7 +241,7 @@ def choose_recalibration(counts: FireCounts, weight: float | None = None, n_fold
     above = {kind: nll[kind] - nll[best] for kind in kinds}
     error = {kind: _ratio_error(losses[kind] - losses[best], pixels) for kind in kinds}
     chosen = next(kind for kind in kinds if above[kind] <= error[kind])
-    return RecalibrationChoice(fit_recalibration(chosen, counts, weight), nll, above, error, n_fires)
+    return RecalibrationChoice(fit_recalibration(chosen, counts, weight, others), nll, above, error, n_fires)
 
 
 def _ratio_error(total: FloatArray, pixels: IntArray) -> float:
@@ -277,6 +303,13 @@ def _isotonic(prob: FloatArray, pixels: IntArray, burnt: IntArray) -> Recalibrat
     first, last = (0.0, 0.0), (1.0, float(rate[-1] + _END_SLOPE * (1 - rate[-1])))
     inner = zip(middle.tolist(), rate.tolist(), strict=True)
     return Recalibration("isotonic", knots=(first, *inner, last))
+
+
+def _brought(name: str, calibrator: Calibrator, *counted: Any) -> Recalibration:
+    try:
+        return Recalibration(name, knots=tuple((float(x), float(y)) for x, y in calibrator.fit(*counted)))
+    except Exception as error:  # whatever somebody else's code raises
+        raise InputError(f"calibrators: {name} cannot be fitted ({error}); mend or uninstall it") from error
 
 
 def _plain(value: object) -> float:

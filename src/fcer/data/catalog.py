@@ -9,6 +9,7 @@ from pathlib import Path
 from fcer.data.fire import Fire
 from fcer.data.geotiff import day_files, open_geotiff
 from fcer.data.hdf5 import open_hdf5
+from fcer.data.readers import read_by_others
 from fcer.errors import DataError, FcerWarning
 
 __all__ = ["Catalog", "find_years", "open_catalog", "open_fires", "warn_of"]
@@ -40,7 +41,10 @@ class Catalog:
 
 
 def open_catalog(root: Path, years: Sequence[int] | None = None) -> Catalog:
-    """Open every fire of `years` (all there are) below `root`, in either form; broken ones become problems."""
+    """Open every fire of `years` (all there are) below `root`, in whichever form; broken ones become problems."""
+    if (brought := read_by_others(root)) is not None:
+        kept = tuple(fire for fire in brought[0] if years is None or fire.year in years)
+        return Catalog(root, kept, tuple(brought[1]))
     there = find_years(root)
     fires: list[Fire] = []
     problems: list[str] = []
@@ -61,6 +65,8 @@ def open_fires(path: Path) -> Catalog:
     """
     if path.name in ("", ".."):
         path = path.resolve()  # a fire is called as its folder is
+    if (brought := read_by_others(path)) is not None:
+        return Catalog(path, tuple(brought[0]), tuple(brought[1]))
     entries = [(found, partial(open_fire, any_folder=True)) for found, open_fire in _fires_at(path)]
     if not entries:
         raise DataError(f"{path}: no fire in it; give a fire_X.hdf5, a folder of DATE.tif, or a folder of such fires")

@@ -9,6 +9,7 @@ from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.dataset import usable_fires
 from fcer.data.fire import Fire
 from fcer.data.folds import WSTS, WSTS_PLUS, Fold
+from fcer.data.readers import reader_of
 from fcer.data.samples import TEST_LEADING_DAYS
 from fcer.data.survey import Survey, dataset_fingerprint
 
@@ -51,7 +52,8 @@ def inspect(root: Path, *, features: Sequence[int], crop: int, cache: Path, work
     """Read everything below `root` once and sum it up."""
     catalog = open_catalog(root)
     usable, unusable = usable_fires(catalog.fires, features=features, crop=crop, cache=cache, workers=workers)
-    empty = [f"{root / str(year)}: no usable fire" for year in _folder_years(root, usable)]
+    there = {fire.year for fire in catalog.fires} if reader_of(root) else set(find_years(root))
+    empty = [f"{root / str(year)}: no usable fire" for year in sorted(there - {fire.year for fire in usable})]
     return Inspection(
         root=root,
         years=tuple(_summary(year, usable) for year in sorted({fire.year for fire in usable})),
@@ -79,12 +81,6 @@ def to_text(found: Inspection) -> str:
         if sentences:
             lines += ["", f"{title} ({len(sentences)}):", *(f"  {sentence}" for sentence in sentences)]
     return "\n".join(lines)
-
-
-def _folder_years(root: Path, usable: dict[Fire, Survey]) -> list[int]:
-    """Years that have a folder but no usable fire."""
-    used = {fire.year for fire in usable}
-    return [year for year in find_years(root) if year not in used]
 
 
 def _summary(year: int, usable: dict[Fire, Survey]) -> YearSummary:

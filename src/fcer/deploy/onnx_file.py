@@ -71,6 +71,14 @@ def export_student(
             return max(check_session(session, loaded, calibration, days) for days in samples)
     except OSError as error:
         raise ConfigError(f"onnx: {path} cannot be written ({error.strerror}); choose another --onnx") from None
+    except FcerError:
+        raise
+    except Exception as error:  # a backbone of another package may do what ONNX, or a recorded pass, cannot hold
+        reason = str(error).strip().partition("\n")[0]
+        raise FcerError(
+            f"onnx: no graph for every size can be made of {loaded.backbone.arch} ({reason}); serve this student with "
+            "fcer serve"
+        ) from error
 
 
 def check_session(

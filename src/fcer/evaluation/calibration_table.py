@@ -9,6 +9,7 @@ from fcer.core.arrays import FloatArray
 from fcer.core.calibration import ECE_BINS, base_losses, log_losses, skill_of, width_bin
 from fcer.core.recalibration import FireCounts, Recalibration, choose_recalibration
 from fcer.core.regions import PIXEL_METRES, ring_index
+from fcer.evaluation.calibrators import calibrator
 from fcer.evaluation.recalibrated import near_fire_counts
 from fcer.maps.predicted_maps import PredictedMaps
 
@@ -52,7 +53,10 @@ def cross_calibration(
     frames = []
     for maps in years:
         others = {name: [counts[one.year, name] for one in years if one is not maps] for name in methods}
-        chosen = {name: choose_recalibration(FireCounts.join(of), weight).recalibration for name, of in others.items()}
+        chosen = {
+            name: choose_recalibration(FireCounts.join(of), weight, others=calibrator.installed).recalibration
+            for name, of in others.items()
+        }
         frames.append(calibration_rows(maps, chosen, radii, "cross"))
     return pd.concat(frames, ignore_index=True)
 

@@ -11,6 +11,7 @@ from fcer.core.recalibration import FireCounts, Recalibration, RecalibrationChoi
 from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import InputError, PredictionsError
+from fcer.evaluation.calibrators import calibrator
 from fcer.maps.predicted_maps import PredictedMaps
 
 __all__ = ["calibrated_maps", "choose_from_maps", "near_fire_counts", "number_fires"]
@@ -52,7 +53,8 @@ def choose_from_maps(
     """
     if not maps:
         raise InputError(f"no validation maps of {method} to calibrate it on; predict its validation fires first")
-    return choose_recalibration(FireCounts.join([near_fire_counts(some, method, radius) for some in maps]), weight)
+    counts = FireCounts.join([near_fire_counts(some, method, radius) for some in maps])
+    return choose_recalibration(counts, weight, others=calibrator.installed)
 
 
 def calibrated_maps(maps: PredictedMaps, recalibrations: Mapping[str, Recalibration]) -> PredictedMaps:

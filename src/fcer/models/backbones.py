@@ -1,4 +1,9 @@
-"""Backbones by name: `utae_t5`, `unet_t5`, `unet_t1`, all called alike.
+"""Backbones by name: `utae_t5`, `unet_t5`, `unet_t1`, and those of other packages, all called alike.
+
+A backbone is a subclass of `Backbone`, registered by `@backbone("name")`, elsewhere by a line in `pyproject.toml`:
+
+    [project.entry-points."fcer.backbones"]
+    my_backbone = "my_package:MyBackbone"
 
 Every backbone maps a fire's latest days (B, T, C, H, W) to logits of tomorrow's fire (B, 1, H, W). Height
 and width must be multiples of 32 here; `fcer.models.inference` takes any size.
@@ -9,8 +14,7 @@ Shape suffixes: B samples, T days, C channels, H height, W width.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import cast
+from typing import Any, ClassVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +22,8 @@ from torch import Tensor, nn
 from fcer.errors import ConfigError
 from fcer.models.temporal_attention import HEADS, TemporalAttention, merge_days
 from fcer.models.unet import Decoder, UNet
+from fcer.runtime import doors
+from fcer.runtime.doors import Door
 
 __all__ = [
     "ARCHITECTURES",
@@ -26,7 +32,10 @@ __all__ = [
     "Architecture",
     "Backbone",
     "BackboneSpec",
+    "UNetBackbone",
     "architecture",
+    "backbone",
+    "blank",
     "build",
     "candidates",
     "state_shapes",
@@ -45,31 +54,6 @@ _ATTENTION_FEATURES = 256
 
 
 @dataclass(frozen=True)
-class Architecture:
-    """What is fixed about a backbone before its size is chosen."""
-
-    name: str
-    days: int
-    """Days that one sample holds."""
-    attends: bool
-    """Whether the encoder sees each day alone and attention merges them; else days are stacked channels."""
-    released_folder: str
-    """Where the released checkpoints of this architecture lie."""
-
-
-ARCHITECTURES: Mapping[str, Architecture] = MappingProxyType(
-    {
-        facts.name: facts
-        for facts in (
-            Architecture("utae_t5", days=5, attends=True, released_folder="Res18UTAE_T5"),
-            Architecture("unet_t5", days=5, attends=False, released_folder="Res18Unet_T5"),
-            Architecture("unet_t1", days=1, attends=False, released_folder="Res18Unet_T1"),
-        )
-    }
-)
-
-
-@dataclass(frozen=True)
 class BackboneSpec:
     """All that it takes to build a backbone: its architecture, the channels of one day and its width."""
 
@@ -79,26 +63,91 @@ class BackboneSpec:
 
 
 class Backbone(nn.Module, ABC):
-    """A U-Net called with days; subclasses say how the days become one image.
+    """A network called with days; what others bring subclasses it, and has its attributes.
 
     Attributes:
-        spec: what it was built from.
         days: how many days it takes.
-        model: encoder, decoder and segmentation head, under the name that released checkpoints use.
+        released_folder: where released checkpoints of it lie, if there are any.
+        spec: what it was built from; `spec.width` is a wish that it may leave aside.
         margin: how far images grow before they are predicted (`fcer.models.inference.padded`); released ones' do not.
     """
 
+    days: ClassVar[int]
+    released_folder: ClassVar[str] = ""
     margin: int = 0
 
-    def __init__(self, spec: BackboneSpec, in_channels: int) -> None:
+    def __init__(self, spec: BackboneSpec) -> None:
         super().__init__()
         self.spec = spec
-        self.days = ARCHITECTURES[spec.arch].days
+
+    @property
+    @abstractmethod
+    def feature_channels(self) -> int:
+        """Channels of the last feature map, which the student's head reads."""
+
+    @abstractmethod
+    def features(self, x_BTCHW: Tensor) -> Tensor:
+        """The last feature map (B, features, H, W), of the image's size."""
+
+    @abstractmethod
+    def fire_logits(self, features_BFHW: Tensor) -> Tensor:
+        """Logits of tomorrow's fire (B, 1, H, W) from the last feature map."""
+
+    def forward(self, x_BTCHW: Tensor) -> Tensor:
+        """Logits of tomorrow's fire (B, 1, H, W)."""
+        return self.fire_logits(self.features(x_BTCHW))
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What is fixed about a backbone before its size is chosen."""
+
+    name: str
+    kind: type[Backbone]
+
+    @property
+    def days(self) -> int:
+        """Days that one sample holds."""
+        return self.kind.days
+
+    @property
+    def released_folder(self) -> str:
+        """Where the released checkpoints of this architecture lie."""
+        return self.kind.released_folder or self.name
+
+    @property
+    def is_unet(self) -> bool:
+        """Whether it is one of ours, whose layers we know."""
+        return issubclass(self.kind, UNetBackbone)
+
+
+def _accepted(name: str, kind: Any) -> Architecture:
+    if not (isinstance(kind, type) and issubclass(kind, Backbone)):
+        raise TypeError("it is no subclass of fcer.models.backbones.Backbone")
+    missing = sorted(kind.__abstractmethods__ | ({"days"} - set(dir(kind))))
+    if missing:
+        raise TypeError(f"it lacks {', '.join(missing)} of fcer.models.backbones.Backbone")
+    return Architecture(name, kind)
+
+
+backbone: Door[Architecture] = Door(doors.BACKBONES, _accepted)
+"""`@backbone("name")` registers a class."""
+
+
+class UNetBackbone(Backbone):
+    """A U-Net; subclasses say how the days become one image.
+
+    Attributes:
+        model: encoder, decoder and segmentation head, under the name that released checkpoints use.
+    """
+
+    def __init__(self, spec: BackboneSpec, in_channels: int) -> None:
+        super().__init__(spec)
         self.model = UNet(in_channels, _stages(spec.width), _outputs(spec.width))
 
     @property
     def decoder(self) -> Decoder:
-        """The module whose output is the last feature map, which the student's head reads."""
+        """The module whose output is the last feature map."""
         return self.model.decoder
 
     @property
@@ -125,24 +174,13 @@ class Backbone(nn.Module, ABC):
         """Logits of tomorrow's fire (B, 1, H, W) from the decoder's last feature map."""
         return cast(Tensor, self.model.segmentation_head(features_BFHW))
 
-    def forward(self, x_BTCHW: Tensor) -> Tensor:
-        """Logits of tomorrow's fire (B, 1, H, W)."""
-        return self.fire_logits(self.features(x_BTCHW))
 
-
-class StackedDays(Backbone):
-    """The days' channels side by side in one image, day by day; with one day, that day."""
-
-    def __init__(self, spec: BackboneSpec) -> None:
-        super().__init__(spec, ARCHITECTURES[spec.arch].days * spec.channels)
-
-    def maps(self, x_BTCHW: Tensor) -> list[Tensor]:
-        """The encoder's maps of the stacked days."""
-        return cast(list[Tensor], self.model.encoder(x_BTCHW.flatten(1, 2)))
-
-
-class AttendedDays(Backbone):
+@backbone("utae_t5")
+class AttendedDays(UNetBackbone):
     """Each day through the same encoder; temporal attention merges the maps."""
+
+    days = 5
+    released_folder = "Res18UTAE_T5"
 
     def __init__(self, spec: BackboneSpec) -> None:
         super().__init__(spec, spec.channels)
@@ -156,18 +194,50 @@ class AttendedDays(Backbone):
         return [*(merge_days(skip_BTCHW, weight_BTKhw) for skip_BTCHW in skips), merged_BChw]
 
 
+class StackedDays(UNetBackbone):
+    """The days' channels side by side in one image, day by day; with one day, that day."""
+
+    def __init__(self, spec: BackboneSpec) -> None:
+        super().__init__(spec, self.days * spec.channels)
+
+    def maps(self, x_BTCHW: Tensor) -> list[Tensor]:
+        """The encoder's maps of the stacked days."""
+        return cast(list[Tensor], self.model.encoder(x_BTCHW.flatten(1, 2)))
+
+
+@backbone("unet_t5")
+class FiveStackedDays(StackedDays):
+    """Five days."""
+
+    days = 5
+    released_folder = "Res18Unet_T5"
+
+
+@backbone("unet_t1")
+class OneDay(StackedDays):
+    """Today alone."""
+
+    days = 1
+    released_folder = "Res18Unet_T1"
+
+
+ARCHITECTURES: Mapping[str, Architecture] = backbone.own
+"""Those of this package."""
+
+
 def architecture(name: str) -> Architecture:
     """The facts of the architecture called `name`."""
-    if name not in ARCHITECTURES:
-        raise ConfigError(f"arch: there is no backbone {name!r}; choose one of {', '.join(ARCHITECTURES)}")
-    return ARCHITECTURES[name]
+    found = backbone.find(name)
+    if found is None:
+        raise ConfigError(f"arch: there is no backbone {name!r}; choose one of {', '.join(backbone.installed)}")
+    return found
 
 
 def build(arch: str, channels: int = 7, width: float = 1.0) -> Backbone:
     """A backbone with fresh weights, drawn from torch's random state.
 
     Args:
-        arch: one of `ARCHITECTURES`.
+        arch: one of `ARCHITECTURES`, or of another package.
         channels: channels of one day.
         width: factor on the channel counts; 1 is the released shape. Taken to the nearest sixteenth (at
             least one), from which all counts follow: attention needs its 16 heads and 16 norm groups to
@@ -178,14 +248,25 @@ def build(arch: str, channels: int = 7, width: float = 1.0) -> Backbone:
     if not 0 < width < float("inf"):
         raise ConfigError(f"width: {width} is no factor for channel counts; 1 is the released width")
     spec = BackboneSpec(arch, channels, max(1, round(width * HEADS)) / HEADS)
-    return AttendedDays(spec) if architecture(arch).attends else StackedDays(spec)
+    make: Any = architecture(arch).kind  # those that are registered take nothing but their spec
+    return cast(Backbone, make(spec))
+
+
+def blank(spec: BackboneSpec) -> Backbone:
+    """A backbone whose weights are still to be loaded: no time, and none of torch's random state, spent on fresh ones.
+
+    Another package's is built as usual, since what it computes as it is built may be more than weights.
+    """
+    if architecture(spec.arch).is_unet:
+        with torch.device("meta"):
+            return build(spec.arch, spec.channels, spec.width)
+    with torch.random.fork_rng():
+        return build(spec.arch, spec.channels, spec.width)
 
 
 def state_shapes(spec: BackboneSpec) -> dict[str, tuple[int, ...]]:
-    """Every key and shape of the backbone's state dict, without the cost of its weights."""
-    with torch.device("meta"):
-        backbone = build(spec.arch, spec.channels, spec.width)
-    return {key: tuple(value.shape) for key, value in backbone.state_dict().items()}
+    """Every key and shape of the backbone's state dict."""
+    return {key: tuple(value.shape) for key, value in blank(spec).state_dict().items()}
 
 
 def candidates(shapes: Mapping[str, tuple[int, ...]]) -> list[BackboneSpec]:
@@ -201,8 +282,11 @@ def candidates(shapes: Mapping[str, tuple[int, ...]]) -> list[BackboneSpec]:
     attends = any(key.startswith("ltae.") for key in shapes)
     found = []
     for facts in ARCHITECTURES.values():
-        stacked = 1 if facts.attends else facts.days
-        if facts.attends == attends and first[1] % stacked == 0:
+        if not facts.is_unet:
+            continue
+        by_day = issubclass(facts.kind, AttendedDays)
+        stacked = 1 if by_day else facts.days
+        if by_day == attends and first[1] % stacked == 0:
             found.append(BackboneSpec(facts.name, first[1] // stacked, deepest[0] / _STAGES[-1]))
     return found
 

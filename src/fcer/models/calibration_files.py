@@ -65,6 +65,9 @@ class Calibration:
     adapted: "Adaptation | None" = None
     """To which verified days zones were adapted; none: they are as calibration fires made them."""
 
+    calibrators: tuple[str, ...] = ()
+    """Of other packages, that took part in choosing the recalibration; applying it needs none of them."""
+
     def __post_init__(self) -> None:
         if self.zone_prior.kind not in ("none", "prior"):
             raise ValueError(f"zones are drawn from probabilities under none or prior, not {self.zone_prior.kind}")
@@ -94,6 +97,7 @@ def calibration_text(calibration: Calibration) -> str:
         "code_version": calibration.code_version,
         **({"expected": calibration.expected.to_dict()} if calibration.expected else {}),
         **({"adapted": asdict(calibration.adapted)} if calibration.adapted else {}),
+        **({"calibrators": list(calibration.calibrators)} if calibration.calibrators else {}),
     }
     return json.dumps({"calibration": content, "sha256": _digest(content)}, indent=1, allow_nan=False) + "\n"
 
@@ -140,7 +144,8 @@ def load_calibration(folder: Path, student: str) -> Calibration | None:
 
 def _parse(content: Mapping[str, Any]) -> Calibration:
     values = dict(content)
-    texts = (values["student"], values["code_version"], *values["fires"])
+    values["calibrators"] = tuple(values.get("calibrators", ()))
+    texts = (values["student"], values["code_version"], *values["fires"], *values["calibrators"])
     radius = values["radius_px"]
     if not all(isinstance(text, str) for text in texts) or not isinstance(values["chose_epoch"], bool):
         raise TypeError("a name is not text, or chose_epoch neither true nor false")

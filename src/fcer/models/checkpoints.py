@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fcer.errors import CheckpointError
-from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, state_shapes
+from fcer.models import backbones
+from fcer.models.backbones import Backbone, BackboneSpec, state_shapes
 from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.weights import backbone_from_weights, unreadable
 
@@ -49,8 +50,9 @@ class CheckpointInfo:
     """Pixels that images grow by before they are predicted with them; released ones', and older ones', do not."""
 
     def __post_init__(self) -> None:
-        if self.arch not in ARCHITECTURES:
-            raise ValueError(f"arch {self.arch!r} is none of {', '.join(ARCHITECTURES)}")
+        if backbones.backbone.find(self.arch) is None:
+            known = ", ".join(backbones.backbone.installed)
+            raise ValueError(f"arch {self.arch!r} is none of {known}: where another package brings it, install that")
         if len(self.features) != self.channels:
             raise ValueError(f"{len(self.features)} features for {self.channels} channels")
         if len(self.mean) != len(self.std):
@@ -100,7 +102,7 @@ def load_checkpoint(
             f"{path}: it holds {info.arch} on {info.channels} channels a day, not {asked[0]} on {asked[1]}; "
             "choose what the file holds, or give another checkpoint"
         )
-    backbone = backbone_from_weights(weights, path, info.arch, info.channels)
+    backbone = backbone_from_weights(weights, path, info.arch, info.channels, info.width)
     if backbone.spec != info.spec:
         raise CheckpointError(
             f"{path}: its header says width {info.width:g}, its weights {backbone.spec.width:g}; "

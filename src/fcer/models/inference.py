@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 
-from fcer.models.backbones import STRIDE, Backbone
+from fcer.models.backbones import STRIDE, Backbone, UNetBackbone
 
 __all__ = ["Prediction", "fast", "pad_to_stride", "padded", "predict", "predict_logits"]
 
@@ -28,10 +28,11 @@ def fast(backbone: Backbone) -> Backbone:
 
     Batch norm, a fixed scale and shift in eval mode, moves into the layer before it, and weights lie channels
     last, which every map after them follows. Both change the result by rounding alone. The copy's state dict
-    no longer has the released keys: keep the original for saving.
+    no longer has the released keys: keep the original for saving. Of another package's backbone nobody knows
+    which layer a batch norm follows, so that they stay.
     """
     copied = copy.deepcopy(backbone).eval().requires_grad_(False)
-    for module in list(copied.modules()):
+    for module in list(copied.modules()) if isinstance(copied, UNetBackbone) else []:
         _fold_batch_norm(module)
     copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack it
     return copied

@@ -48,7 +48,7 @@ class StudentGraph(nn.Module):
         x_BTCHW = self._standardised(days_BTCHW)
         H, W = x_BTCHW.shape[-2:]
         m = self.backbone.margin
-        features_BFHW = self.backbone.decoder(self.backbone.maps(pad_to_stride(x_BTCHW, m)))
+        features_BFHW = self.backbone.features(pad_to_stride(x_BTCHW, m))
         logits_B1HW = self.backbone.fire_logits(features_BFHW)
         image = ..., slice(m, m + H), slice(m, m + W)
         logits_BHW = logits_B1HW[image][:, 0]
@@ -94,7 +94,7 @@ def _recalibrated(recalibration: Recalibration, p: Tensor) -> Tensor:
         return p / (p + recalibration.weight * (1 - p))
     if recalibration.kind == "platt":
         return (recalibration.scale * (p / (1 - p)).log() + recalibration.shift).sigmoid()
-    return _interpolated(np.array(recalibration.knots), p) if recalibration.kind == "isotonic" else p
+    return _interpolated(np.array(recalibration.knots), p) if recalibration.knots else p
 
 
 def _interpolated(knots: NDArray[np.float64], p: Tensor) -> Tensor:

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fcer.models.backbones import AttendedDays, BackboneSpec, build
+from fcer.errors import ConfigError
+from fcer.models.backbones import AttendedDays, BackboneSpec, UNetBackbone, build
 from fcer.models.temporal_attention import merge_days
 from fcer.models.unet import DecoderBlock
 
@@ -26,6 +27,10 @@ class PackedBackbone(nn.Module):
         super().__init__()
         self.spec, self.members = spec, members
         small = build(spec.arch, spec.channels, spec.width)
+        if not isinstance(small, UNetBackbone):
+            raise ConfigError(
+                f"methods: packed puts U-Nets into one network, and {spec.arch} is another package's; leave packed out"
+            )
         self.days = small.days
         self.model = small.model
         _grouped(self.model, members)

@@ -12,7 +12,7 @@ from fcer.models.backbones import (
     Backbone,
     BackboneSpec,
     architecture,
-    build,
+    blank,
     candidates,
     state_shapes,
 )
@@ -23,7 +23,11 @@ _USUAL_CHANNELS = BackboneSpec.channels  # the paper's vegetation set
 
 
 def backbone_from_weights(
-    weights: Mapping[str, Tensor], path: Path, arch: str | None = None, channels: int | None = None
+    weights: Mapping[str, Tensor],
+    path: Path,
+    arch: str | None = None,
+    channels: int | None = None,
+    width: float = 1.0,
 ) -> Backbone:
     """The backbone that `weights` belong to, with them, in eval mode.
 
@@ -32,17 +36,21 @@ def backbone_from_weights(
         path: the file they came from, for messages.
         arch: the architecture they must have; read off the weights where not given.
         channels: the channels of one day they must have; likewise.
+        width: of another package's backbone, whose weights do not tell it.
     """
     shapes = {key: tuple(value.shape) for key, value in weights.items()}
-    spec = _identify(shapes, path, arch, channels)
+    if arch is not None and not architecture(arch).is_unet:
+        spec = BackboneSpec(arch, channels or _USUAL_CHANNELS, width)
+    else:
+        spec = _identify(shapes, path, arch, channels)
     _check_shapes(shapes, path, spec)
     broken = [key for key, value in weights.items() if not bool(torch.isfinite(value).all())]
     if broken:
         raise CheckpointError(f"{path}: {_named(broken)} not finite; the file is damaged, fetch or train it again")
-    # built without memory and then filled: no time, and none of torch's random state, spent on fresh weights
-    with torch.device("meta"):
-        backbone = build(spec.arch, spec.channels, spec.width)
-    backbone.to_empty(device="cpu").load_state_dict(weights, strict=True)
+    backbone = blank(spec)
+    if any(value.is_meta for value in backbone.state_dict().values()):
+        backbone.to_empty(device="cpu")
+    backbone.load_state_dict(weights, strict=True)
     return backbone.eval()
 
 
@@ -55,8 +63,6 @@ def unreadable(path: Path, error: OSError) -> CheckpointError:
 def _identify(
     shapes: Mapping[str, tuple[int, ...]], path: Path, arch: str | None, channels: int | None
 ) -> BackboneSpec:
-    if arch is not None:
-        architecture(arch)  # a name that does not exist is another error
     found = candidates(shapes)
     if not found:
         raise CheckpointError(

@@ -11,6 +11,7 @@ from fcer.core.recalibration import Recalibration, RecalibrationChoice
 from fcer.core.zones import FAMILIES, ZoneRule
 from fcer.errors import InputError
 from fcer.evaluation.calibration_table import calibration_rows
+from fcer.evaluation.calibrators import calibrator
 from fcer.evaluation.guarantees import Guarantees
 from fcer.evaluation.recalibrated import choose_from_maps, number_fires
 from fcer.evaluation.results import Results
@@ -23,6 +24,7 @@ from fcer.models.student_files import LoadedStudent, load_student
 from fcer.pipeline.expected import expectations_of
 from fcer.pipeline.scoring import prior_of
 from fcer.pipeline.study_data import Say, StudyData
+from fcer.runtime import doors
 from fcer.runtime.steps import Step
 
 __all__ = ["calibrate_student", "student_guarantees"]
@@ -42,7 +44,12 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
     """
     loaded = load_student(folder)
     there = load_calibration(folder, loaded.head.key)
-    if there is not None and {rule.miss for rule in there.rules} >= _possible(misses, len(there.fires)):
+    calibrators = tuple(doors.signed(doors.CALIBRATORS, name) for name in calibrator.installed)
+    if (
+        there is not None
+        and {rule.miss for rule in there.rules} >= _possible(misses, len(there.fires))
+        and set(calibrators) <= set(there.calibrators)
+    ):
         return there
     prior = prior_of(data.config)
     with validation_maps(data, loaded) as maps:
@@ -65,6 +72,7 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
         chose_epoch=True,
         code_version=__version__,
         expected=expected,
+        calibrators=calibrators,
     )
     save_calibration(folder, calibration)
     _tell(say, folder.name, calibration, choice, misses)

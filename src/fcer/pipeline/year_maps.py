@@ -12,6 +12,7 @@ from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.ensembles import YearEnsemble
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.study_data import Say, StudyData
+from fcer.runtime import doors
 from fcer.runtime.parallel import map_tasks
 from fcer.runtime.steps import Step
 from fcer.training import put_on, with_threads_of_here
@@ -134,7 +135,7 @@ def _step(data: StudyData, fingerprint: str, predictors: Predictors, methods: Se
         "shared": None if shared is None else [list(shared.mean), list(shared.std)],
         "leading": config.leading,
         "crop": None if config.test_image == "full" else config.crop,
-        "methods": list(methods),
+        "methods": [doors.signed(doors.METHODS, name) for name in methods],
         "passes": config.passes,
         "seed": config.seed,
         "families": sorted(path.name for path in predictors.families.values()),

@@ -70,7 +70,7 @@ def make_learner(settings: MemberSettings, fold: Fold, device: torch.device, wor
     """A backbone with the fresh weights of this seed and fold."""
     torch.manual_seed(draw_seed(settings.seed, fold.number))
     backbone = build(settings.arch, len(settings.features), settings.width)
-    for dropout in backbone.decoder.modules():
+    for dropout in backbone.modules():
         if isinstance(dropout, nn.Dropout2d):
             dropout.p = settings.dropout
     backbone.margin = MARGIN  # validated as it will predict

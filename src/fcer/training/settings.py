@@ -9,6 +9,7 @@ from fcer.data.channels import feature_indices, reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.errors import ConfigError
+from fcer.runtime import doors
 from fcer.runtime.steps import Step
 from fcer.training.batches import draw_seed
 
@@ -68,6 +69,7 @@ class MemberSettings(FromConfig):
     def deciding(self) -> dict[str, Any]:
         """The settings that decide what comes out, by name."""
         deciding = {name: value for name, value in asdict(self).items() if name not in _WHERE_ONLY}
+        deciding["arch"] = doors.signed(doors.BACKBONES, self.arch)
         if not self.dropout:  # members of before, when there was none, are the same
             del deciding["dropout"]
         return deciding

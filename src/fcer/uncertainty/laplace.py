@@ -14,7 +14,8 @@ from scipy.optimize import minimize_scalar
 from torch import Tensor, nn
 from torch.nn import functional
 
-from fcer.models.backbones import Backbone
+from fcer.errors import ConfigError
+from fcer.models.backbones import UNetBackbone
 from fcer.uncertainty.feature_fits import check_fits, load_fits
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 from fcer.uncertainty.registry import Method, method
@@ -47,9 +48,14 @@ class LastLayerLaplace(Method):
     def check(self, predictors: Predictors) -> None:
         """The posterior is fitted with the student, on the features of its frozen backbone."""
         check_fits("laplace", predictors)
+        if not isinstance(backbone := predictors.backbone.backbone, UNetBackbone):
+            raise ConfigError(
+                f"methods: laplace knows the last layer of U-Nets, and {backbone.spec.arch} is another package's; "
+                "leave it out"
+            )
 
 
-def last_layer(backbone: Backbone) -> Tensor:
+def last_layer(backbone: UNetBackbone) -> Tensor:
     """The weights (D) as they were trained."""
     layer = cast(nn.Conv2d, backbone.model.segmentation_head[0])
     assert layer.bias is not None

@@ -7,22 +7,17 @@ registered by `@method("name")`, elsewhere by a line in `pyproject.toml`:
     my_method = "my_package:MyMethod"
 """
 
-import warnings
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from types import MappingProxyType
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from fcer.config.checks import METHODS
-from fcer.errors import ConfigError, FcerWarning
+from fcer.errors import ConfigError
+from fcer.runtime import doors
+from fcer.runtime.doors import Door
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 
-__all__ = ["GROUP", "Counts", "Draws", "Method", "installed_methods", "method", "method_named"]
-
-GROUP = "fcer.methods"
-"""Under which other packages name their methods."""
+__all__ = ["Counts", "Draws", "Method", "installed_methods", "method", "method_named"]
 
 _FAMILIES = (
     *("student", "ensemble", "entropy", "mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion"),
@@ -74,32 +69,23 @@ class Draws(Protocol):
         ...
 
 
-_OWN: dict[str, Method] = {}
-M = TypeVar("M", bound=type)
+def _accepted(_: str, kind: Any) -> Method:
+    made = kind() if isinstance(kind, type) else kind
+    if not isinstance(made, Method):
+        raise TypeError("it lacks an attribute of fcer.uncertainty.registry.Method; subclass that")
+    return made
 
 
-def method(name: str) -> Callable[[M], M]:
-    """Register a class of this package under `name`."""
-
-    def register(kind: M) -> M:
-        _OWN[name] = kind()
-        return kind
-
-    return register
+method: Door[Method] = Door(doors.METHODS, _accepted)
+"""`@method("name")` registers a class."""
 
 
-@cache
 def installed_methods() -> Mapping[str, Method]:
     """Every method by name, ours first; a plug-in that cannot be used is named in a warning and left out."""
     for family in _FAMILIES:
         import_module(f"fcer.uncertainty.{family}")
-    found = {name: _OWN[name] for name in METHODS}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        try:
-            found[entry.name] = _loaded(entry, found)
-        except Exception as error:  # whatever another package's import raises
-            warnings.warn(f"methods: {entry.name} ({entry.value}) is left out: {error}", FcerWarning, 2)
-    return MappingProxyType(found)
+    known = method.installed
+    return {name: known[name] for name in dict.fromkeys((*METHODS, *known))}
 
 
 def method_named(name: str) -> Method:
@@ -108,13 +94,3 @@ def method_named(name: str) -> Method:
     if name not in methods:
         raise ConfigError(f"methods: there is no method {name}; choose among {', '.join(methods)}")
     return methods[name]
-
-
-def _loaded(entry: EntryPoint, others: Mapping[str, Method]) -> Method:
-    if entry.name in others:
-        raise ValueError("the name is taken")
-    kind = entry.load()
-    made = kind() if isinstance(kind, type) else kind
-    if not isinstance(made, Method):
-        raise TypeError("it lacks an attribute of fcer.uncertainty.registry.Method; subclass that")
-    return made
