@@ -206,13 +206,13 @@ BAD = {
     ),
     "unclaimed array": (
         good_arrays() | {"logits": np.zeros(3)},
-        "no method claims the array logits; name arrays y, METHOD_prob, METHOD_unc, METHOD_samples, fire_id, date, size "
-        "or year",
+        "no method claims the array logits; name arrays y, METHOD_prob, METHOD_unc, METHOD_samples, fire_id, date, "
+        "size or year",
     ),
     "nameless method": (
         good_arrays() | {"_prob": np.zeros(3)},
-        "no method claims the array _prob; name arrays y, METHOD_prob, METHOD_unc, METHOD_samples, fire_id, date, size "
-        "or year",
+        "no method claims the array _prob; name arrays y, METHOD_prob, METHOD_unc, METHOD_samples, fire_id, date, "
+        "size or year",
     ),
     "prob without unc": (without("other_unc"), "other_prob has no other_unc beside it; add other_unc"),
     "unc without prob": (without("student_prob"), "student_unc has no student_prob beside it; add student_prob"),
