@@ -11,6 +11,7 @@ ALL = [
     "search_overhead",
     "prediction",
     "serving",
+    "onnx_inference",
     "fcer_evaluation",
     "large_evaluation",
     "detections",

@@ -194,6 +194,12 @@ COMMANDS = {
             stays=True,
         ),
         Command(
+            "export",
+            "write a student as an ONNX file, which needs no torch to run",
+            "fcer export --model models:/fcer-student@champion --onnx student.onnx",
+            ("model", "onnx", "input", "work"),
+        ),
+        Command(
             "cache",
             "list what is kept to save time, or remove it",
             "fcer cache list",

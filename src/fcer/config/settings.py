@@ -225,6 +225,7 @@ class Config:
     assets: Path | None = option(
         None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
     )
+    onnx: Path | None = option(None, "where `fcer export` writes the student; none: student.onnx in the work folder")
     run: str | None = option(
         None, "id of the MLflow run whose student is to become champion; none: it asks for the newest one"
     )

@@ -26,7 +26,7 @@ _BEGINS = {
 FIRST = (
     *("results", "runs", "experiment", "ablation", "data", "source", "checkpoints", "predictions", "model", "input"),
     *("detections", "layer", "maps", "against", "online", "swap_model", "lose_channel", "host", "port", "poll", "run"),
-    *("miss", "study", "storage", "trials", "objective", "out", "gis", "assets"),
+    *("miss", "study", "storage", "trials", "objective", "out", "onnx", "gis", "assets"),
     *("year", "arch", "reference", "methods", "png", "geojson", "threshold", "anchor", "workers", "seed", "split"),
     *("years", "fires_per_year", "image_size", "fire_days", "geotiff", "work", "device", "features", "crop"),
 )

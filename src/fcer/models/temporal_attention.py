@@ -67,24 +67,27 @@ class TemporalAttention(nn.Module):
 
     def forward(self, x_BTCHW: Tensor) -> tuple[Tensor, Tensor]:
         """The merged map (B, C, H, W) and each day's weight by head (B, T, K, H, W)."""
-        B, T, C, H, W = x_BTCHW.shape
-        x_NCT = x_BTCHW.permute(0, 3, 4, 2, 1).reshape(B * H * W, C, T)
+        # back to images by example, not by numbers, which a graph for ONNX would keep as they are while it is drawn
+        x_BHWCT = x_BTCHW.permute(0, 3, 4, 2, 1)
+        x_NCT = x_BHWCT.flatten(0, 2)
         x_NTD = self.inconv(self.in_norm(x_NCT)).transpose(1, 2)
         value_NTKE = x_NTD.unflatten(-1, (HEADS, -1))
         # every head's slice gets the same code of the day
-        code_TE = position_code(T, value_NTKE.shape[-1]).to(x_NTD)
+        code_TE = position_code(x_BTCHW.shape[1], value_NTKE.shape[-1]).to(x_NTD)
         value_NTKE = value_NTKE + code_TE[:, None]
 
         weight_NKT = self.attention_heads(value_NTKE.flatten(2))
         merged_NKE = torch.einsum("nkt,ntke->nke", weight_NKT, value_NTKE)
         y_NC = self.out_norm(self.dropout(self.mlp(merged_NKE.flatten(1))))
-        y_BCHW = y_NC.view(B, H, W, C).permute(0, 3, 1, 2)
-        return y_BCHW, weight_NKT.view(B, H, W, HEADS, T).permute(0, 4, 3, 1, 2)
+        y_BCHW = y_NC.reshape_as(x_BHWCT[..., 0]).permute(0, 3, 1, 2)
+        return y_BCHW, weight_NKT.reshape_as(x_BHWCT[..., :HEADS, :]).permute(0, 4, 3, 1, 2)
 
 
 def merge_days(x_BTCHW: Tensor, weight_BTKhw: Tensor) -> Tensor:
     """A finer map's days merged: head k's weights, upsampled, weigh the k-th sixteenth of the channels."""
-    _, T, C, H, W = x_BTCHW.shape
+    T, C = x_BTCHW.shape[1:3]
+    # A whole factor, not a size: it is the encoder's stride, the same for images of every size
+    factor = float(x_BTCHW.shape[-1] // weight_BTKhw.shape[-1])
     # One weight per channel while the weights are small, in the map's own memory layout, and a running sum
     # over days: several times faster than broadcasting heads over channels and summing all days' products.
     weight_BTChw = weight_BTKhw.repeat_interleave(C // HEADS, dim=2)
@@ -92,7 +95,7 @@ def merge_days(x_BTCHW: Tensor, weight_BTKhw: Tensor) -> Tensor:
 
     def weight_BCHW(t: int) -> Tensor:
         small_BChw = weight_BTChw[:, t].contiguous(memory_format=layout)
-        return F.interpolate(small_BChw, size=(H, W), mode="bilinear", align_corners=False)
+        return F.interpolate(small_BChw, scale_factor=factor, mode="bilinear", align_corners=False)
 
     y_BCHW = x_BTCHW[:, 0] * weight_BCHW(0)
     for t in range(1, T):

@@ -63,6 +63,11 @@ class Work:
         return self.root / "predictions"
 
     @property
+    def exported(self) -> Path:
+        """The student that `export` wrote."""
+        return self.root / "student.onnx"
+
+    @property
     def verification(self) -> Path:
         """The record of forecasts."""
         return self.root / "verification"
