@@ -20,7 +20,7 @@ import fcer
 from fcer.errors import FcerError, FcerWarning
 from fcer.pipeline.run_log import RunLog
 from fcer.tracking import link_to, tracked_run
-from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
+from fcer.tracking.journal import FILE, Journal, from_line, is_complete, read_journal, to_line
 from fcer.tracking.provenance import code_version
 from fcer.tracking.replay import end_killed_runs
 from fcer.tracking.runs import TrackedRun
@@ -227,7 +227,9 @@ def kill(journal: Journal) -> None:
     """Let its process be one that is no more."""
     path = journal.folder / FILE
     first, rest = path.read_text().split("\n", 1)
-    path.write_text(first.replace(f", {os.getpid()}, ", f", {2**22 + 1}, ") + "\n" + rest)
+    written = from_line(first)
+    written["process"][1] = 2**22 + 1
+    path.write_text(to_line(written) + rest)
 
 
 def killed_journal(runs: Path, uri: str) -> Journal:

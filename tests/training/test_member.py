@@ -14,7 +14,7 @@ from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models import load_checkpoint, predict_logits, read_info
 from fcer.models.persistence_baseline import persistence_ap
 from fcer.training import train_member, training_key
-from fcer.training.member import _samples
+from fcer.training.member import _samples, history_file
 from fcer.training.validation import Validation
 from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, same_weights, untimed
 
@@ -51,7 +51,7 @@ def test_the_checkpoint_says_what_it_is(tiny, path):
     assert info.pos_weight == QUICK.pos_weight
     assert [record.epoch for record in result.records] == [1, 2, 3]
     assert info.val_ap == max(record.score for record in result.records)
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert {p.name for p in path.parent.iterdir()} == {path.name, history_file(path).name}
 
     # the AP in the header is that of the weights beside it
     samples = Samples(tiny.fires((2020,)), days=1, features=FEATURES, normalization=normalization, crop=32)
@@ -190,7 +190,7 @@ def test_a_finished_member_is_not_trained_again(tiny, path, monkeypatch):
     assert (again.trained, again.records, again.best_epoch) == (False, [], None)
     assert (again.info, again.path) == (trained.info, path)
     assert path.read_bytes() == before
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert {p.name for p in path.parent.iterdir()} == {path.name, history_file(path).name}
 
 
 def test_a_member_of_other_settings_or_data_is_refused(tiny, path):

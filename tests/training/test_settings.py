@@ -30,6 +30,7 @@ OTHER = {
     "pos_weight": 1.0,
     "clip_norm": 5.0,
     "seed": 7,
+    "dropout": 0.25,
     "device": "auto",
     "loader_workers": 2,
 }
@@ -98,7 +99,7 @@ def test_every_setting_of_a_step_stands_in_the_configuration_and_none_is_forgott
     """Each value of the configuration differs here, so that a mix-up would be seen."""
     values = {"seed": 7, "features": (0, 39), "arch": "unet_t5", "width": 0.5, "crop": 64, "device": "cpu"}
     values |= {"pos_weight": 3.0, "clip_norm": 2.0, "head_hidden": (4,), "head_logit": True, "head_loss": "mse"}
-    values |= {"head_context": True}
+    values |= {"head_context": True, "head_fire": True, "head_decoder": False}
     values |= {"head_target": "entropy", "member_schedule": "plateau"}
     mine = [key for key in fields() if key.startswith(cls.prefix)]
     values |= {key: getattr(Config, key) / 2 for key in mine if isinstance(getattr(Config, key), float)}
@@ -122,10 +123,11 @@ def test_what_keys_are_made_of_has_the_names_and_values_it_always_had():
     assert json.dumps(dataclasses.asdict(MemberSettings())) == (
         '{"arch": "utae_t5", "width": 1.0, "features": [0, 1, 2, 3, 4, 38, 39], "crop": 128, "epochs": 50, '
         '"lr": 0.001, "weight_decay": 0.01, "batch_size": 16, "schedule": "cosine", "patience": 10, "pos_weight": 5.0, '
-        '"clip_norm": 1.0, "seed": 0, "device": "auto", "loader_workers": 0}'
+        '"clip_norm": 1.0, "dropout": 0.0, "seed": 0, "device": "auto", "loader_workers": 0}'
     )
     assert json.dumps(dataclasses.asdict(HeadSettings())) == (
-        '{"hidden": [], "logit": false, "context": false, "loss": "rmsle", "target": "std", "lr": 0.001, '
+        '{"hidden": [], "logit": false, "context": false, "fire": false, "decoder": true, "far": 1.0, '
+        '"loss": "rmsle", "target": "std", "lr": 0.001, '
         '"momentum": 0.9, "weight_decay": 0.0005, "batch_size": 4, "power": 0.9, "epochs": 100, "patience": 20, '
         '"seed": 0}'
     )

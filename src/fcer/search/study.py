@@ -86,10 +86,10 @@ def open_study(storage: BaseStorage, store: TrialStore, name: str, *, objective:
         study = optuna.create_study(study_name=name, storage=storage, directions=directions, load_if_exists=True)
         if study.get_trials(deepcopy=False) and f"{_IDENTITY}space" not in study.user_attrs:
             raise ConfigError(f"study: `{name}` in {store.shown} is not of fcer search; name another --study")
+        _agree(study, store, {"objective": objective, "space": space})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ExperimentalWarning)
             study.set_metric_names([f"validation {name}" for name in OBJECTIVES[objective]])
-        _agree(study, store, {"objective": objective, "space": space})
     return study
 
 
