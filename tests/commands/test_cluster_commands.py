@@ -34,6 +34,7 @@ THREADS = {"OMP_NUM_THREADS": "2"}
 def tables(folder: Path) -> dict[str, bytes]:
     """Every table and list of tests below a folder, as it is on disk."""
     files = [path for suffix in ("csv", "md", "tex") for path in folder.rglob(f"*.{suffix}")]
+    files = [path for path in files if path.name != "costs.csv"]  # measured times
     return {str(path.relative_to(folder)): path.read_bytes() for path in (*files, *folder.rglob("tests.json"))}
 
 

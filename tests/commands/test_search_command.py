@@ -103,7 +103,7 @@ def runs_of(folder: Path, study: str) -> tuple[Any, dict[str, Any]]:
     """The run of a study, and those below it by name."""
     client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
     runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
-    (parent,) = [run for run in runs if run.info.run_name == "search" and run.data.tags["fcer.study"] == study]
+    (parent,) = [run for run in runs if run.data.tags.get("fcer.study") == study]
     below = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     assert len({run.info.run_name for run in below}) == len(below), "each name once"
     return parent, {run.info.run_name: run for run in below}

@@ -62,7 +62,7 @@ def test_the_study_is_on_disk(study: tuple[Path, str]):
     results = folder / "work" / "study"
     table = pd.read_csv(results / "report" / "table1.csv")
     assert set(table["year"]) == {"2018", "2019", "2020", "2021", "mean"}
-    assert set(table["method"]) == set(DEFAULT)
+    assert set(table["method"]) == {*DEFAULT, "climatology"}
     assert (results / "report" / "report.html").exists()
     assert "report: work/study/report/report.html" in out
     with open_maps(results / "predictions_2020.npz") as maps:

@@ -40,16 +40,16 @@ def test_checkpoints_say_what_they_are(trained: tuple[Path, str]):
         backbone, info = load_checkpoint(path)
         assert (info.arch, info.width, info.test_years) == ("utae_t5", 0.0625, (2021,))
         assert backbone.spec == info.spec and info.training_key
-    assert len(list(folder.glob("work/checkpoints/*/*"))) == 3, "three members and nothing left over"
+    assert len(list(folder.glob("work/checkpoints/*/*"))) == 6, "three members with their histories"
 
 
 def test_each_member_is_a_run_with_curves_checkpoint_and_lineage(trained: tuple[Path, str]):
     folder, out = trained
     client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
     runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id])
-    assert {run.info.run_name for run in runs} == {"train", "member fold 0", "member fold 2", "member fold 6"}
+    assert {run.info.run_name for run in runs} == {"train 2021", "member fold 0", "member fold 2", "member fold 6"}
     assert {run.info.status for run in runs} == {"FINISHED"}
-    (parent,) = [run for run in runs if run.info.run_name == "train"]
+    (parent,) = [run for run in runs if run.info.run_name == "train 2021"]
     printed = float(out.split("persistence ")[1].split()[0])
     assert parent.data.metrics["test/persistence_ap"] == pytest.approx(printed, abs=5e-4)
     assert {"config.yaml", "environment.json"} <= {file.path for file in client.list_artifacts(parent.info.run_id)}

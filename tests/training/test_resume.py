@@ -12,6 +12,7 @@ import torch
 from fcer.errors import FcerWarning
 from fcer.training import MemberResult, train_member
 from fcer.training.epochs import EpochRecord
+from fcer.training.member import history_file
 from fcer.training.resume import read_resume, resume_file, write_resume
 from training_cases import ATTENTIVE, FOLD, QUICK, same_weights, untimed
 
@@ -108,7 +109,7 @@ def test_killed_and_started_again_it_ends_with_the_same_weights(tiny, undisturbe
     assert told == result.records
     assert len(set(states[safe:])) == len(told) - safe
     assert len(set(states[:safe])) <= 1
-    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert {p.name for p in path.parent.iterdir()} == {path.name, history_file(path).name}
 
 
 def test_epochs_are_told_once_they_are_safe(tiny, tmp_path):
