@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.special import expit, logit
 
-__all__ = ["FARTHEST", "RATE", "adapted_levels", "long_run_bound"]
+__all__ = ["FARTHEST", "RATE", "adapted_levels"]
 
 FARTHEST = 16.0
 """Logits of the levels that lie between nothing and the whole image, as in `ZoneFamily`."""
@@ -41,11 +41,6 @@ def adapted_levels(
             position -= rate * (found - miss)
         levels.append(_level(position))
     return levels
-
-
-def long_run_bound(days: int, rate: float = RATE) -> float:
-    """How far the mean miss over so many days can be from α, whatever they bring."""
-    return (2 * FARTHEST + rate) / (rate * days)
 
 
 def _level(position: float) -> float:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from fcer.data.fire import Fire
 from fcer.errors import DataError, FcerWarning
 from fcer.runtime import doors
-from fcer.runtime.doors import Door
+from fcer.runtime.doors import Door, made_as
 
 __all__ = ["Reader", "read_by_others", "reader", "reader_of"]
 
@@ -31,10 +31,7 @@ class Reader(Protocol):
 
 
 def _accepted(_: str, kind: Any) -> Reader:
-    made = kind() if isinstance(kind, type) else kind
-    if not isinstance(made, Reader):
-        raise TypeError("it lacks recognises or fires of fcer.data.readers.Reader")
-    return made
+    return made_as(Reader, kind, "it lacks recognises or fires of fcer.data.readers.Reader")
 
 
 reader: Door[Reader] = Door(doors.DATASETS, _accepted)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fcer.core.recalibration import KINDS, Calibrator
 from fcer.runtime import doors
-from fcer.runtime.doors import Door
+from fcer.runtime.doors import Door, made_as
 
 __all__ = ["calibrator"]
 
@@ -16,10 +16,7 @@ __all__ = ["calibrator"]
 def _accepted(name: str, kind: Any) -> Calibrator:
     if name in KINDS:
         raise ValueError("the name is taken")
-    made = kind() if isinstance(kind, type) else kind
-    if not isinstance(made, Calibrator):
-        raise TypeError("it lacks fit of fcer.core.recalibration.Calibrator")
-    return made
+    return made_as(Calibrator, kind, "it lacks fit of fcer.core.recalibration.Calibrator")
 
 
 calibrator: Door[Calibrator] = Door(doors.CALIBRATORS, _accepted)

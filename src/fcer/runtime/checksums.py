@@ -12,10 +12,13 @@ and the same weights would make other bytes.
 import mmap
 import os
 import re
+import warnings
 import zlib
 from pathlib import Path
 
-__all__ = ["UNSEALED", "Damaged", "check_once", "checksum", "seal", "verify"]
+from fcer.errors import FcerWarning
+
+__all__ = ["UNSEALED", "Damaged", "check_once", "checksum", "is_intact", "seal", "verify"]
 
 _MARK = b"fcer-crc32:"
 _DIGITS = 8
@@ -93,3 +96,15 @@ def check_once(path: Path, expected: str | None = None) -> None:
     elif (actual := checksum(path)) != expected:
         raise Damaged(f"{path}: its bytes have changed since it was written (checksum {actual}, not {expected})")
     _known[path, expected or ""] = state
+
+
+def is_intact(path: Path) -> bool:
+    """Whether a file that can be made again is there; one whose bytes have changed is named, and is to be."""
+    if not path.exists():
+        return False
+    try:
+        check_once(path)
+    except Damaged as problem:
+        warnings.warn(f"{problem}; made again", FcerWarning, stacklevel=2)
+        return False
+    return True

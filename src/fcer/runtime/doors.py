@@ -15,7 +15,7 @@ from fcer.errors import FcerWarning
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["BACKBONES", "CALIBRATORS", "DATASETS", "GROUPS", "METHODS", "Door", "names", "signed"]
+__all__ = ["BACKBONES", "CALIBRATORS", "DATASETS", "GROUPS", "METHODS", "Door", "made_as", "names", "signed"]
 
 GROUPS = ("fcer.methods", "fcer.backbones", "fcer.datasets", "fcer.calibrators")
 METHODS, BACKBONES, DATASETS, CALIBRATORS = GROUPS
@@ -39,6 +39,14 @@ def signed(group: str, name: str) -> str:
         return name
     package = {entry.name: entry.dist for entry in _entries(group)}.get(name)
     return f"{name} of {package.name} {package.version}" if package else name
+
+
+def made_as(protocol: type[T], kind: Any, lacking: str) -> T:
+    """An object of a class, or the object itself, that does what a protocol asks for; TypeError with what it lacks."""
+    made = kind() if isinstance(kind, type) else kind
+    if not isinstance(made, protocol):
+        raise TypeError(lacking)
+    return made
 
 
 class Door(Generic[T]):

@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from fcer.runtime.checksums import is_intact
 from fcer.runtime.steps import Step
 from fcer.training.feature_cache import Teaching, cache_features, cache_key
 from fcer.training.flow_training import CONDITIONS, fit_flow
@@ -16,7 +17,7 @@ __all__ = ["TRAINED_FAMILIES", "train_family"]
 
 TRAINED_FAMILIES = ("swag", "packed", "diffusion")
 
-_SCHEMA = 1
+_SCHEMA = 2
 """Part of every key: raise it when the same inputs would give other weights."""
 
 
@@ -38,7 +39,7 @@ def train_family(name: str, teaching: Teaching, settings: MemberSettings, cache:
     """
     step = Step(_SCHEMA, {"family": name, "cache": cache_key(teaching), "settings": settings.deciding()})
     path = step.home(folder, name).with_suffix(".safetensors")
-    if path.exists():
+    if is_intact(path):
         return path
     started, resume = time.perf_counter(), (path.with_suffix(".resume"), step.key)
     facts = {}

@@ -7,7 +7,6 @@ whole, and a caching that was killed goes on with the next.
 
 import json
 import shutil
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,13 +22,13 @@ from fcer.data.channels import reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
-from fcer.errors import DataError, FcerError, FcerWarning
+from fcer.errors import DataError, FcerError
 from fcer.models.backbones import architecture
 from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.headers import save_sealed
 from fcer.models.members import Member
 from fcer.models.persistence_baseline import burning_today
-from fcer.runtime.checksums import Damaged, check_once
+from fcer.runtime.checksums import is_intact
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
 from fcer.runtime.steps import Step
@@ -169,7 +168,7 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
         "validation": _shards(folder, "validation", teaching.validation(), 1),
     }
     shards = [shard for some in splits.values() for shard in some]
-    missing = [shard for shard in shards if not _is_intact(shard.path)]
+    missing = [shard for shard in shards if not is_intact(shard.path)]
     if missing:
         if teaching.teacher != ENSEMBLE:
             method_named(teaching.teacher).check(teaching.predictors)
@@ -185,7 +184,7 @@ def cache_validation(teaching: Teaching, root: Path) -> CachedSplit:
     """The validation years alone, in a cache of their own: what a member makes of fires that it did not learn from."""
     folder = root / f"{cache_key(teaching)[:16]}-validation"
     shards = _shards(folder, "validation", teaching.validation(), 1)
-    if missing := [shard for shard in shards if not _is_intact(shard.path)]:
+    if missing := [shard for shard in shards if not is_intact(shard.path)]:
         _describe(folder, teaching)
         _fill(missing, teaching)
     return CachedSplit([shard.path for shard in shards])
@@ -284,18 +283,6 @@ def _fill(missing: Sequence[_Shard], teaching: Teaching) -> None:
     write, gpu = with_threads_of_here(partial(_write_shard, teaching=teaching)), teaching.device == "cuda"
     for _ in map_tasks(write, missing, workers=1, label="cache features", unit="shard", gpu=gpu):
         pass
-
-
-def _is_intact(shard: Path) -> bool:
-    """Whether a shard is there; one whose bytes have changed is to be made again."""
-    if not shard.exists():
-        return False
-    try:
-        check_once(shard)
-    except Damaged as problem:
-        warnings.warn(f"{problem}; made again", FcerWarning, stacklevel=2)
-        return False
-    return True
 
 
 def _write_shard(shard: _Shard, *, teaching: Teaching) -> None:

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from fcer.core.segmentation import average_precision_score
 from fcer.data.samples import Samples
 from fcer.models.backbones import BackboneSpec, build
 from fcer.models.packed import PackedBackbone, pack_states
-from fcer.training.batches import draw_seed, epoch_batches, load
+from fcer.training.batches import draw_seed, load
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import Teaching
 from fcer.training.learner import adamw, fire_loss
+from fcer.training.plain_epoch import train_epoch
 from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings
 
@@ -58,21 +59,9 @@ def fit_packed(
         def step(records: list[EpochRecord]) -> EpochRecord:
             started, epoch, lr = time.perf_counter(), len(records) + 1, member_learning_rate(settings, records)
             set_learning_rate(optimizer, lr)
-            order = np.random.default_rng((settings.seed, epoch)).permutation(len(training)).tolist()
-            torch.manual_seed(draw_seed(settings.seed, epoch))
-            training.set_epoch(epoch)
-            packed.train()
-            total = 0.0
-            batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
-            for x_BTCHW, y_B1HW in load(training, batches, workers=0, pin=False):
-                loss = fire_loss(packed(x_BTCHW), y_B1HW.expand(-1, members, -1, -1), settings.pos_weight)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(packed.parameters(), settings.clip_norm)
-                optimizer.step()
-                optimizer.zero_grad()
-                total += float(loss.detach()) * len(x_BTCHW)
+            loss = train_epoch(packed, optimizer, training, settings, epoch)
             val_loss, val_ap = _validate(packed, validation, settings)
-            return EpochRecord(epoch, total / len(training), val_loss, val_ap, lr, time.perf_counter() - started)
+            return EpochRecord(epoch, loss, val_loss, val_ap, lr, time.perf_counter() - started)
 
         learner = ModelLearner("packed", packed, optimizer)
         return run_epochs(learner, step, epochs=settings.epochs, patience=settings.patience, resume=resume).weights

@@ -11,16 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from fcer.models.backbones import Backbone
-from fcer.training.batches import draw_seed, epoch_batches, load
 from fcer.training.epoch_loop import run_epochs
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import Teaching
-from fcer.training.learner import adamw, fire_loss
+from fcer.training.learner import adamw
+from fcer.training.plain_epoch import train_epoch
 from fcer.training.settings import MemberSettings
 from fcer.uncertainty.swag import BUFFER, spread_of
 
@@ -68,25 +67,11 @@ def fit_swag(teaching: Teaching, settings: MemberSettings, resume: tuple[Path, s
 
     def step(records: list[EpochRecord]) -> EpochRecord:
         started, epoch = time.perf_counter(), len(records) + 1
-        order = np.random.default_rng((settings.seed, epoch)).permutation(len(samples)).tolist()
-        torch.manual_seed(draw_seed(settings.seed, epoch))
-        samples.set_epoch(epoch)
-        backbone.train()
-        total = 0.0
-        batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
-        for x_BTCHW, y_B1HW in load(samples, batches, workers=0, pin=False):
-            loss = fire_loss(backbone(x_BTCHW), y_B1HW, settings.pos_weight)
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(backbone.parameters(), settings.clip_norm)
-            optimizer.step()
-            optimizer.zero_grad()
-            total += float(loss.detach()) * len(x_BTCHW)
+        loss = train_epoch(backbone, optimizer, samples, settings, epoch)
         weights_D = nn.utils.parameters_to_vector(backbone.parameters()).detach().clone()
         wanderer.points.append({"": weights_D, **{name: value.clone() for name, value in backbone.named_buffers()}})
         # every epoch counts alike: the last is the best
-        return EpochRecord(
-            epoch, total / len(samples), 0.0, float(epoch), settings.lr * _SHARE, time.perf_counter() - started
-        )
+        return EpochRecord(epoch, loss, 0.0, float(epoch), settings.lr * _SHARE, time.perf_counter() - started)
 
     with torch.random.fork_rng():
         run_epochs(wanderer, step, epochs=epochs, patience=epochs, resume=resume)

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from safetensors.torch import save_file
 from torch import Tensor
 
+from fcer.config.bounded import parse_json
 from fcer.errors import CheckpointError, ConfigError
-from fcer.models.headers import opened
-from fcer.runtime.files import atomic_path
+from fcer.models.headers import HEADER, check_bytes, opened, save_sealed
 from fcer.uncertainty.predictors import Predictors
 
 __all__ = ["check_family", "family_facts", "read_family", "save_family"]
@@ -16,13 +15,12 @@ __all__ = ["check_family", "family_facts", "read_family", "save_family"]
 
 def save_family(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, str]) -> None:
     """Write the tensors, and what is to be known of them as text."""
-    with atomic_path(path) as partial:
-        weights = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(weights, partial, metadata=dict(facts))
+    save_sealed(path, {name: value.detach().cpu().contiguous() for name, value in tensors.items()}, facts)
 
 
 def read_family(path: Path) -> dict[str, Tensor]:
     """The tensors by name."""
+    check_bytes(path)
     with opened(path) as file:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     if not all(bool(value.isfinite().all()) for value in tensors.values()):
@@ -33,7 +31,7 @@ def read_family(path: Path) -> dict[str, Tensor]:
 def family_facts(path: Path) -> dict[str, str]:
     """What is written with the tensors."""
     with opened(path) as file:
-        return dict(file.metadata() or {})
+        return dict(parse_json((file.metadata() or {}).get(HEADER, "{}")))
 
 
 def check_family(name: str, predictors: Predictors) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from fcer.core.disagreement import normalized_std
 from fcer.models.backbones import Backbone
 from fcer.models.ensemble import standardise
 from fcer.models.inference import predict_logits
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
-from fcer.uncertainty.registry import Method, method
+from fcer.uncertainty.registry import method
+from fcer.uncertainty.several_maps import SeveralMaps
 
 __all__ = ["PUT_IN", "MonteCarloDropout", "dropout_left_on"]
 
@@ -25,16 +25,12 @@ PUT_IN = 0.1
 
 
 @method("mc_dropout")
-class MonteCarloDropout(Method):
+class MonteCarloDropout(SeveralMaps):
     """Mean and normalised standard deviation over passes."""
 
-    def prob(self, seen: SeenBatch) -> FloatMaps:
-        """Mean over passes."""
-        return np.asarray(seen.once("mc_dropout", lambda: _passes(seen)).mean(0))
-
-    def unc(self, seen: SeenBatch) -> FloatMaps:
-        """Normalised standard deviation over passes."""
-        return normalized_std(seen.once("mc_dropout", lambda: _passes(seen)))
+    def maps(self, seen: SeenBatch) -> FloatMaps:
+        """Of passes with dropout left on."""
+        return _passes(seen)
 
     def passes(self, predictors: Predictors) -> int:
         """As many as were asked for."""

@@ -6,29 +6,25 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fcer.core.disagreement import normalized_std
 from fcer.models.backbones import MARGIN, BackboneSpec
 from fcer.models.ensemble import standardise
 from fcer.models.inference import pad_to_stride
 from fcer.models.packed import PackedBackbone
 from fcer.uncertainty.families import check_family, family_facts, read_family
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
-from fcer.uncertainty.registry import Method, method
+from fcer.uncertainty.registry import method
+from fcer.uncertainty.several_maps import SeveralMaps
 
 __all__ = ["Packed", "load_packed"]
 
 
 @method("packed")
-class Packed(Method):
+class Packed(SeveralMaps):
     """Mean and normalised standard deviation over the members of one network."""
 
-    def prob(self, seen: SeenBatch) -> FloatMaps:
-        """Mean over its members."""
-        return np.asarray(seen.once("packed", lambda: _members(seen)).mean(0))
-
-    def unc(self, seen: SeenBatch) -> FloatMaps:
-        """Normalised standard deviation over its members."""
-        return normalized_std(seen.once("packed", lambda: _members(seen)))
+    def maps(self, seen: SeenBatch) -> FloatMaps:
+        """Of the network's members."""
+        return _members(seen)
 
     def parameters(self, predictors: Predictors) -> int:
         """Those of the one network."""

@@ -7,6 +7,7 @@ registered by `@method("name")`, elsewhere by a line in `pyproject.toml`:
     my_method = "my_package:MyMethod"
 """
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from fcer.config.checks import METHODS
 from fcer.errors import ConfigError
 from fcer.runtime import doors
-from fcer.runtime.doors import Door
+from fcer.runtime.doors import Door, made_as
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 
 __all__ = ["Counts", "Draws", "Method", "installed_methods", "method", "method_named"]
@@ -39,9 +40,10 @@ class Method(Protocol):
         """Probability of fire (B, H, W); the student's backbone's unless a method has its own."""
         return seen.prob_BHW
 
+    @abstractmethod
     def unc(self, seen: SeenBatch) -> FloatMaps:
         """Uncertainty (B, H, W), 0 to 1."""
-        raise NotImplementedError
+        ...
 
     def passes(self, predictors: Predictors) -> int:  # noqa: ARG002
         """How many passes through a backbone it takes where it runs alone."""
@@ -70,10 +72,7 @@ class Draws(Protocol):
 
 
 def _accepted(_: str, kind: Any) -> Method:
-    made = kind() if isinstance(kind, type) else kind
-    if not isinstance(made, Method):
-        raise TypeError("it lacks an attribute of fcer.uncertainty.registry.Method; subclass that")
-    return made
+    return made_as(Method, kind, "it lacks an attribute of fcer.uncertainty.registry.Method; subclass that")
 
 
 method: Door[Method] = Door(doors.METHODS, _accepted)

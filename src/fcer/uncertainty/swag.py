@@ -15,14 +15,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from fcer.core.disagreement import normalized_std
 from fcer.models.backbones import Backbone
 from fcer.models.ensemble import standardise
 from fcer.models.inference import fast, predict_logits
 from fcer.models.members import Member
 from fcer.uncertainty.families import check_family, read_family
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
-from fcer.uncertainty.registry import Method, method
+from fcer.uncertainty.registry import method
+from fcer.uncertainty.several_maps import SeveralMaps
 
 __all__ = ["BUFFER", "Swag", "WeightSpread", "spread_of"]
 
@@ -56,16 +56,12 @@ def spread_of(weights_ED: Sequence[Tensor]) -> WeightSpread:
 
 
 @method("swag")
-class Swag(Method):
+class Swag(SeveralMaps):
     """Mean and normalised standard deviation over networks drawn around the backbone's last epochs."""
 
-    def prob(self, seen: SeenBatch) -> FloatMaps:
-        """Mean over networks."""
-        return np.asarray(seen.once("swag", lambda: _passes(seen)).mean(0))
-
-    def unc(self, seen: SeenBatch) -> FloatMaps:
-        """Normalised standard deviation over networks."""
-        return normalized_std(seen.once("swag", lambda: _passes(seen)))
+    def maps(self, seen: SeenBatch) -> FloatMaps:
+        """Of the drawn networks."""
+        return _passes(seen)
 
     def passes(self, predictors: Predictors) -> int:
         """As many networks as were asked for."""

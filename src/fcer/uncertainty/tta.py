@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from fcer.core.disagreement import normalized_std
 from fcer.data.augmentation import View, angle_positions, turn
 from fcer.models.ensemble import standardise
 from fcer.models.inference import predict_logits
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
-from fcer.uncertainty.registry import Method, method
+from fcer.uncertainty.registry import method
+from fcer.uncertainty.several_maps import SeveralMaps
 
 __all__ = ["TURNS", "TestTimeAugmentation"]
 
@@ -16,16 +16,12 @@ TURNS = tuple(View(0, 0, mirrored, False, quarters) for mirrored in (False, True
 
 
 @method("tta")
-class TestTimeAugmentation(Method):
+class TestTimeAugmentation(SeveralMaps):
     """Mean and normalised standard deviation over the eight views."""
 
-    def prob(self, seen: SeenBatch) -> FloatMaps:
-        """Mean over views."""
-        return np.asarray(seen.once("tta", lambda: _passes(seen)).mean(0))
-
-    def unc(self, seen: SeenBatch) -> FloatMaps:
-        """Normalised standard deviation over views."""
-        return normalized_std(seen.once("tta", lambda: _passes(seen)))
+    def maps(self, seen: SeenBatch) -> FloatMaps:
+        """Of the eight views, turned back."""
+        return _passes(seen)
 
     def passes(self, predictors: Predictors) -> int:  # noqa: ARG002
         """One for each view."""
