@@ -133,7 +133,7 @@ def test_maps_without_tags_are_refused(tmp_path: Path):
         {"PREDICTED_DATE": "soon"},
         {"ANCHOR_PX": "nan"},
         {"INPUT_MEANS": "[" * 100_000},
-        {"EXPECTED": '{"low": 3}'},
+        {"EXPECTED": '{"scores": 3}'},
         {"PREDICTED_DATE": "unknown"},
     ],
     ids=lambda tags: next(iter(tags)),

@@ -49,6 +49,7 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
         there is not None
         and {rule.miss for rule in there.rules} >= _possible(misses, len(there.fires))
         and set(calibrators) <= set(there.calibrators)
+        and (there.expected is not None or len(there.fires) < 2)
     ):
         return there
     prior = prior_of(data.config)
