@@ -13,9 +13,10 @@ Evidence is a wealth that starts with 1 and that nobody can raise, on average, w
 Days of one fire resemble each other: a fire that was bad yesterday is likely bad today though fires are as promised. So
 each fire counts once, by its first day. A change later in the season would then be seen on new fires alone, and against
 all those before; therefore a test starts anew on every day, in which each fire that burns then counts once more, and
-nothing that was seen before. A second test of ranks starts on each day with fires that are new then, and takes those
-before it for earlier ones as well, whose number grows with the season. No fire is on both sides, so that each of these
-tests is fair by itself. A union bound joins them; those of the s-th day have a share of α proportional to 1/s.
+nothing that was seen before. A second test of ranks starts on each day that has a new fire: new ones count, and those
+that were new before it are earlier ones as well, whose number grows with the season. No fire is on both sides, so that
+each of these tests is fair by itself. A union bound joins them; those of the s-th such day have a share of α
+proportional to 1/s.
 
 What is assumed: fires are independent of each other, and the first day that is seen of a fire after some date is as
 promised.
@@ -47,12 +48,12 @@ Test = Callable[[FloatArray, FloatArray], FloatArray]
 MOST_STARTS = 366
 """Days of a season, which is a year at most."""
 _SPENT = np.log(np.arange(1, MOST_STARTS + 1)) + np.log(np.sum(1 / np.arange(1, MOST_STARTS + 1)))
-_NEVER = np.iinfo(np.int64).min
+_NEVER, _LATE = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 _BETS = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95])
 """λ as shares of the largest that cannot lose everything."""
-_MARKS = (0.0, 1 / 4)
-"""Shares of earlier fires, to fall below which is a yes: below all of them, and below most."""
+_MARKS = (0.0, 1 / 10, 1 / 4)
+"""Shares of earlier fires, to fall below which is a yes: below all of them, below all but a few, and below most."""
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,18 @@ def daily_evidence(day: ArrayLike, fire: ArrayLike, value: ArrayLike, test: Test
     days, before = np.unique(when), _day_before(when, who)
     log, best = np.full(days.size, -np.inf), np.zeros(days.size, dtype=np.int64)
     tests: list[tuple[IntArray, IntArray]] = []
+    # What burns when the record begins had begun before, and is not known by its first day
+    first = (before == _NEVER) & (when > when.min(initial=_LATE))
+    fresh = np.unique(when[first])
     for start, begins in enumerate(days[:MOST_STARTS]):
-        since, first = (when >= begins) & (before < begins), before == _NEVER
-        starts = [(x[:0], since), (x[first & ~since], since & first)] if grows else [(x[:0], since)]
-        for earlier, counts in starts:
+        since = (when >= begins) & (before < begins)
+        starts = [(x[:0], since, _SPENT[start] + np.log(2.0 if grows else 1.0))]
+        if grows and (news := np.searchsorted(fresh, begins)) < fresh.size and fresh[news] == begins:
+            starts.append((x[first & ~since], since & first, _SPENT[news] + np.log(2.0)))
+        for earlier, counts, spent in starts:
             once = np.flatnonzero(counts)
             so_far = np.searchsorted(when[once], days[start:], side="right")
-            found = np.append(-np.inf, test(earlier, x[once]))[so_far] - _SPENT[start] - np.log(len(starts))
+            found = test(earlier, x[once])[so_far - 1] - spent  # one fire at least counts on the first day
             better = found > log[start:]
             log[start:][better], best[start:][better] = found[better], len(tests)
             tests.append((order[once], when[once]))
