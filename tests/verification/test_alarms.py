@@ -71,9 +71,12 @@ def test_what_breaks_in_the_middle_is_found_and_named(kind: str, changed: dict[s
 
 
 def test_quiet_seasons_of_records_stay_quiet():
-    """Of all kinds together: validation fires of the same kind, and misses at the edge of what is promised."""
-    seasons = [judge(record_of(15, seed, over=0.05))[0] for seed in range(200)]
-    assert sum(bool(season.alarms) for season in seasons) <= 17  # at 5 %, more once in 50 times
+    """Of all kinds together: validation fires of the same kind, and misses at the edge of what is promised.
+
+    200 seasons of each kind of test are in `core/test_sequential.py`.
+    """
+    seasons = [judge(record_of(15, seed, over=0.05))[0] for seed in range(30)]
+    assert sum(bool(season.alarms) for season in seasons) <= 4  # at 5 %, more once in 60 times
 
 
 def test_what_is_known_later_changes_nothing_of_earlier_days():

@@ -65,6 +65,8 @@ class DetectionTruth:
 
     def of(self, forecast: Forecast) -> Truth:
         """Painted as fires are."""
+        if not len(self.found.day_counts):
+            return Truth(WAITING, None, f"the detections hold no whole day; give those of {forecast.day}")
         day, first = day_number(forecast.day), self.found.first_day
         last = first + len(self.found.day_counts) - 1
         if self.found.incomplete is not None and forecast.day == self.found.incomplete:
