@@ -10,7 +10,7 @@ __all__ = ["CONTROLS", "PROBABILITY", "split_controls"]
 PROBABILITY = "probability"
 """The reference's fire probability, taken as uncertainty."""
 
-CONTROLS = (PROBABILITY, "random", "boundary_distance")
+CONTROLS = (PROBABILITY, "random", "boundary_distance", "today_distance")
 
 
 def split_controls(methods: Sequence[str], reference: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
