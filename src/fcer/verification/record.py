@@ -21,7 +21,7 @@ __all__ = ["SCORES", "TEXTS", "read_record", "row_of", "with_rows", "write_recor
 
 TEXTS = (
     *("key", "model", "student", "calibration", "promise", "fire", "date", "status", "reason"),
-    *("lacking", "beyond", "file"),
+    *("lacking", "beyond", "synthetic", "file"),
 )
 SCORES = ("ap", "lift", "brier_skill", "nll_skill", "asd_m", "auroc", "auroc_within")
 _NUMBERS = (
@@ -45,6 +45,7 @@ def row_of(forecast: Forecast, truth: Truth) -> dict[str, Any]:
         "date": str(forecast.day),
         "status": truth.status,
         "reason": truth.reason,
+        "synthetic": "yes" if forecast.synthetic else "",
         "file": forecast.path.name,
         **_inputs(forecast),
         **(dict(zip(("west", "south", "east", "north"), forecast.box, strict=True)) if forecast.box else {}),
