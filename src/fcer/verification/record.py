@@ -23,6 +23,8 @@ TEXTS = (
     *("key", "model", "student", "calibration", "promise", "fire", "date", "status", "reason"),
     *("lacking", "beyond", "synthetic", "file"),
 )
+_LATER = ("promise", "synthetic")
+"""Texts that records of earlier versions do not have."""
 SCORES = ("ap", "lift", "brier_skill", "nll_skill", "asd_m", "auroc", "auroc_within")
 _NUMBERS = (
     *SCORES,
@@ -120,8 +122,9 @@ def read_record(path: Path) -> pd.DataFrame:
         return _ordered(pd.DataFrame())
     try:
         record = pd.read_csv(path, dtype=str, keep_default_na=False)
-        if not set(TEXTS) <= set(record):
+        if not set(TEXTS) - set(_LATER) <= set(record):
             raise ValueError("a column is lacking")
+        record = record.assign(**{name: "" for name in _LATER if name not in record})
         for name in TEXTS:
             record[name] = [unguarded(text) for text in record[name]]
         for text in record["date"]:
