@@ -98,6 +98,8 @@ def test_years_and_students_are_seasons_of_their_own():
 def test_kinds_of_which_nothing_is_promised_are_not_tested():
     (season,) = judge(record_of(5).assign(auroc_rank=np.nan, lacking_at_most=np.nan, channels=np.nan))
     assert season.untested == ("uncertainty", "inputs")
+    before = record_of(5).assign(validation_fires=np.nan, beyond="NDVI")  # as the version before wrote them
+    assert judge(before)[0].untested == ()
 
 
 def test_images_that_overlap_are_one_fire():

@@ -176,10 +176,10 @@ def _inputs(rows: pd.DataFrame) -> Iterator[_Test]:
         evidence = daily_evidence(rows["day"], rows["number"], lacking, mean_test(most))
         named = ", ".join(sorted({name for text in rows["lacking"] if text for name in text.split(", ")}))
         yield _Test("inputs", evidence, math.log(2), lacking, f"inputs lack {named}: a share of {{}}")
-    channels = rows["channels"].max()
-    if not channels > 0:
+    channels, least = rows["channels"].max(), rows["validation_fires"].min()
+    if not (channels > 0 and least > 1):
         return
-    fires = int(rows["validation_fires"].min())
+    fires = int(least)
     for name in sorted({one for text in rows["beyond"] if text for one in text.split(", ")}):
         outside = np.array([name in text.split(", ") for text in rows["beyond"]], dtype=float)
         # Of all values, those of new fires among them, the lowest and the highest are outside of what others had
