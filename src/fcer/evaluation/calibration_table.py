@@ -7,7 +7,9 @@ import pandas as pd
 
 from fcer.core.arrays import FloatArray
 from fcer.core.calibration import ECE_BINS, base_losses, log_losses, skill_of, width_bin
-from fcer.core.recalibration import FireCounts, Recalibration, choose_recalibration
+from fcer.core.fire_counts import FireCounts
+from fcer.core.recalibration import Recalibration
+from fcer.core.recalibration_fits import choose_recalibration
 from fcer.core.regions import PIXEL_METRES, ring_index
 from fcer.evaluation.calibrators import calibrator
 from fcer.evaluation.recalibrated import near_fire_counts

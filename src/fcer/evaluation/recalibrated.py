@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fcer.core.recalibration import FireCounts, Recalibration, RecalibrationChoice, choose_recalibration
+from fcer.core.fire_counts import FireCounts
+from fcer.core.recalibration import Recalibration
+from fcer.core.recalibration_fits import RecalibrationChoice, choose_recalibration
 from fcer.core.regions import fire_region
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import InputError, PredictionsError

@@ -7,7 +7,8 @@ import numpy as np
 
 from fcer import __version__
 from fcer.core.disagreement import entropy
-from fcer.core.recalibration import Recalibration, RecalibrationChoice
+from fcer.core.recalibration import Recalibration
+from fcer.core.recalibration_fits import RecalibrationChoice
 from fcer.core.zones import FAMILIES, ZoneRule
 from fcer.errors import InputError
 from fcer.evaluation.calibration_table import calibration_rows
