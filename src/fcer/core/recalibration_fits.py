@@ -99,8 +99,8 @@ def choose_recalibration(
     for name in others:
         try:
             fits[name] = _fits(name, counts, fold, weight, others)
-        except InputError as error:
-            warnings.warn(f"{error}; it is left out", FcerWarning, stacklevel=2)
+        except InputError as why:
+            warnings.warn(f"{why}; it is left out", FcerWarning, stacklevel=2)
     losses = {kind: _held_out_nll(counts, fold, fitted) for kind, fitted in fits.items()}
     pixels = counts.pixels.sum(axis=1)
     nll = {kind: float(loss.sum() / pixels.sum()) for kind, loss in losses.items()}

@@ -1,0 +1,135 @@
+"""Which fires calibrate a student: half of its validation fires where there are many, its members' too where few."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fcer import Study
+from fcer.core.risk_control import ENOUGH_FIRES, smallest_miss
+from fcer.data.calibration_split import calibrating, choosing, enough_to_part
+from fcer.data.synthetic.fires import Recipe, synthesize
+from fcer.models.calibration_files import calibration_table_file, load_calibration
+from fcer.models.checkpoints import read_info
+from fcer.models.student_files import fire_scores_file, load_student
+from fcer.pipeline.calibration_log import region_curves
+from fcer.pipeline.members import plan_members
+from fcer.pipeline.validation_maps import members_beside, members_here, validation_maps
+from study_settings import tiny
+
+RECIPE = Recipe((2018, 2019, 2020, 2021), fires_per_year=2, image_size=(34, 36), fire_days=(3, 3), seed=3)
+
+
+class Named(NamedTuple):
+    """A fire that is nothing but its name."""
+
+    name: str
+
+
+@settings(max_examples=30)
+@given(st.lists(st.text(min_size=1, max_size=8), unique=True, max_size=30), st.data())
+def test_every_fire_is_in_one_half_whatever_others_there_are(names: list[str], data: st.DataObject):
+    fires: list[Any] = [Named(name) for name in names]
+    chosen, calibrated = choosing(fires), calibrating(fires)
+    assert [fire for fire in fires if fire in chosen] == list(chosen)
+    assert len(chosen) + len(calibrated) == len(fires) and not [fire for fire in chosen if fire in calibrated]
+    some = data.draw(st.lists(st.sampled_from(fires), unique=True)) if fires else []
+    assert set(choosing(some)) == set(chosen) & set(some)
+
+
+def test_halves_are_parted_where_each_has_enough():
+    many: list[Any] = [Named(f"fire_{k}") for k in range(1000)]
+    assert 450 < len(choosing(many)) < 550
+    some = [*choosing(many)[:ENOUGH_FIRES], *calibrating(many)[:ENOUGH_FIRES]]
+    assert enough_to_part(some) and not enough_to_part(some[1:]) and not enough_to_part(some[:-1])
+    assert smallest_miss(ENOUGH_FIRES) == 0.05 / 2
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Two fires a year."""
+    root = tmp_path_factory.mktemp("few")
+    synthesize(RECIPE, root / "fires", workers=1)
+    how: dict[str, Any] = {"year": 2021, "members": 3, "leading": 1, "miss": (0.15, 0.4)}
+    study = Study(tiny(root / "fires", root / "work", **how), say=lambda _: None)
+    study.student(2021)
+    return study
+
+
+def test_few_fires_are_joined_by_those_of_the_members_beside(few: Study):
+    student, members = load_student(few.student(2021).folder), few.ensemble(2021).members
+    beside = members_beside(student, members)
+    years = [student.head.val_years, *(member.fold.validation for member in beside)]
+    assert sorted(years) == [(2018,), (2019,), (2020,)], "each year once, and never the test year"
+    assert all(not set(member.fold.validation) & set(member.fold.train) for member in beside)
+    assert [one.digest for one in members_here(few.setup, student)] == [one.digest for one in members]
+    calibration = load_calibration(student.folder, student.head.key)
+    assert calibration is not None and calibration.chose_epoch and len(calibration.fires) == 2
+    by_family = {name: calibration.rules_of(name) for name in ("threshold", "margin", "widened")}
+    for name in ("threshold", "margin"):
+        assert [(rule.miss, rule.n_fires) for rule in by_family[name]] == [(0.15, 6), (0.4, 6)]
+        assert all(rule.bound <= rule.miss < rule.cross_bound for rule in by_family[name])
+    assert [(rule.miss, rule.n_fires, rule.cross_bound) for rule in by_family["widened"]] == [(0.4, 2, None)]
+
+
+def test_the_table_of_regions_stands_beside_the_calibration(few: Study):
+    student = load_student(few.student(2021).folder)
+    table = pd.read_csv(calibration_table_file(student.folder))
+    assert set(table["around"]) == {"fire", "forecast"} and set(table["fitted"]) == {"held_out"}
+    assert sorted(table["radius_px"].unique()) == [*range(11), np.inf]
+    with validation_maps(few.setup, student) as maps:
+        everything = slice(0, maps.shape[0])
+        fire, prob = maps.fire(everything), maps.prob("student", everything).astype(float)
+    whole = table.set_index(["around", "radius_px"]).loc[("forecast", np.inf)]
+    assert whole["brier"] == pytest.approx(np.mean((prob - fire) ** 2)) and whole["n_pixels"] == fire.size
+    near = table.set_index(["around", "radius_px"]).loc[("fire", 0)]
+    assert near["brier"] == pytest.approx(np.mean((1 - prob[fire]) ** 2)) and near["prevalence"] == 1
+    curves = {(name, step): value for name, value, step in region_curves(table)}
+    assert curves["uncalibrated_forecast/brier", -1] == whole["brier"]
+    assert curves["calibrated_forecast/nll", -1] == whole["nll_calibrated"]
+
+
+@pytest.mark.filterwarnings("ignore:.*too few fires to guarantee a miss of 0.15 of widened zones")
+@pytest.mark.filterwarnings("ignore::fcer.errors.UndefinedMetricWarning")
+def test_a_zone_table_has_what_is_served(few: Study):
+    zones = few.evaluation().zones
+    assert zones is not None
+    student = load_student(few.student(2021).folder)
+    calibration = load_calibration(student.folder, student.head.key)
+    assert calibration is not None
+    rows = zones[(zones["method"] == "student") & (zones["fitted"] == "validation")]
+    for rule in calibration.rules_of("threshold"):
+        row = rows[(rows["family"] == "threshold") & np.isclose(rows["nominal_miss"], rule.miss)].iloc[0]
+        assert row["level"] == pytest.approx(rule.level) and row["n_calibration_fires"] == rule.n_fires
+        assert row["bound"] == pytest.approx(rule.cross_bound)
+
+
+def test_many_fires_choose_or_calibrate(tmp_path: Path):
+    """A validation year of many fires: half choose the member's and the head's epoch, the others calibrate alone."""
+    fires = tmp_path / "fires"
+    synthesize(RECIPE, fires, workers=1)
+    for year in (2019, 2020):
+        first = min((fires / str(year)).glob("*.hdf5"))
+        for k in range(94):
+            shutil.copyfile(first, first.with_name(f"fire_{k + 100}.hdf5"))
+    how: dict[str, Any] = {"year": 2021, "leading": 1, "select_by": "val_ap", "member_batch_size": 32}
+    lines: list[str] = []
+    study = Study(tiny(fires, tmp_path / "work", **how), say=lines.append)
+    members, student = study.ensemble(2021).members, load_student(study.student(2021).folder)
+    assert [read_info(member.path).apart for member in members] == [True, True] and student.backbone.apart
+    [year] = student.head.val_years
+    names = {fire.name for fire in calibrating(study.setup.open([year]).fires([year]))}
+    calibration = load_calibration(student.folder, student.head.key)
+    assert calibration is not None and not calibration.chose_epoch and len(names) >= ENOUGH_FIRES
+    assert set(calibration.fires) == names and not names & set(json.loads(fire_scores_file(student.folder).read_text()))
+    assert all(rule.cross_bound is None for rule in calibration.rules), "they are enough alone"
+    assert any(f"its {len(names)} validation fires chose no epoch" in line for line in lines)
+    same = Study(tiny(fires, tmp_path / "work", **how, member_apart=False), say=lines.append)
+    homes = [{one.path.parent for one in plan_members(a.setup, a.setup.member_folds(2021))} for a in (study, same)]
+    assert homes[0] != homes[1], "never taken for one another"
