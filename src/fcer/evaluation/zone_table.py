@@ -34,8 +34,8 @@ class ZoneTables(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence["ZoneTables"]) -> "ZoneTables":
-        """All of them, one below the other."""
-        return cls(*(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True)))
+        """All of them, one below the other; numbers stay numbers where a part has none."""
+        return cls(*(pd.concat(tables, ignore_index=True).infer_objects() for tables in zip(*parts, strict=True)))
 
 
 def zone_tables(

@@ -42,7 +42,13 @@ _OF_ONE_NUMBER: tuple[FamilyName, ...] = ("threshold", "margin")
 
 
 def calibrate_student(
-    data: StudyData, folder: Path, misses: Sequence[float], say: Say, members: Sequence[Member] = ()
+    data: StudyData,
+    folder: Path,
+    misses: Sequence[float],
+    say: Say,
+    members: Sequence[Member] = (),
+    *,
+    anew: bool = False,
 ) -> Calibration | None:
     """The calibration in the student's folder, made where it is not there for these misses.
 
@@ -50,22 +56,26 @@ def calibrate_student(
     that did, and every zone says so. Where they are fewer than `ENOUGH_FIRES`, zones are calibrated on the validation
     fires of the `members` beside it too, each of which was not trained on its own. None where fires are too few to say
     anything, which is said too.
+
+    With `anew` it is made whatever is there, and where it cannot be, or has no zone, an InputError says why.
     """
     loaded = load_student(folder)
     calibrators = tuple(doors.signed(doors.CALIBRATORS, name) for name in calibrator.installed)
     beside = members_beside(loaded, members)
-    there = load_calibration(folder, loaded.head.key)
+    there = None if anew else load_calibration(folder, loaded.head.key)
     if there is not None and _serves(there, misses, calibrators, beside):
         return there
     prior = prior_of(data.config)
     with ExitStack() as opened:
-        own = opened.enter_context(validation_maps(data, loaded))
         try:
+            own = opened.enter_context(validation_maps(data, loaded))
             weight = prior.weight if prior.kind == "prior" else None
             choice = choose_from_maps([own], "student", loaded.head.anchor_px, weight)
             several = _with_others(data, own, beside, prior, opened)
-            rules = _rules(several, prior, misses)
+            rules = _rules(several, prior, misses, strict=anew)
         except InputError as error:
+            if anew:
+                raise
             say(f"{folder.name}: not calibrated, since {error}")
             return None
         samples = data.calibration_samples(loaded.head.val_years, apart=loaded.backbone.apart)
@@ -144,14 +154,19 @@ def _with_others(
     return [own, *(opened.enter_context(other_maps(data, member)) for member in beside)]
 
 
-def _rules(several: Sequence[PredictedMaps], prior: Recalibration, misses: Sequence[float]) -> tuple[ZoneRule, ...]:
-    """Of every family, for each miss that its fires can guarantee."""
+def _rules(
+    several: Sequence[PredictedMaps], prior: Recalibration, misses: Sequence[float], *, strict: bool
+) -> tuple[ZoneRule, ...]:
+    """Of every family, for each miss that its fires can guarantee; `strict`: at least for one."""
     rules: list[ZoneRule] = []
+    refused: dict[float, InputError] = {}
     for family in FAMILIES:
         fires = fit_family(several if family in _OF_ONE_NUMBER else several[:1], "student", family, prior)
         for miss in misses:
             try:
                 rules += fit_rules(fires, [miss])
-            except InputError:
-                continue  # too few fires for so small a miss; what is there is told
+            except InputError as error:  # too few fires for so small a miss; what is there is told
+                refused.setdefault(miss, error)
+    if strict and not rules:
+        raise refused[max(misses)]
     return tuple(rules)

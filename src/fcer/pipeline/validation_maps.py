@@ -9,7 +9,7 @@ import numpy as np
 from fcer.core.disagreement import entropy
 from fcer.data.folds import NO_YEAR
 from fcer.data.samples import Samples
-from fcer.errors import FcerError
+from fcer.errors import FcerError, InputError
 from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
 from fcer.models.ensemble import batches_of, pass_through, sample_labels, standardise
 from fcer.models.members import Member
@@ -101,6 +101,8 @@ def _found_or_made(
 
 def _write(path: Path, samples: Samples, predicted: Sequence[_Predicted], year: int) -> None:
     prob, unc, burnt = (np.concatenate(parts) for parts in zip(*predicted, strict=True))
+    if not burnt.any():
+        raise InputError(f"no validation fire of {year} burns on a day that is predicted; give data of days with fire")
     arrays = {
         "y": burnt,
         "student_prob": prob,
