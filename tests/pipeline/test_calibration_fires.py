@@ -2,9 +2,11 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,12 +16,18 @@ from hypothesis import strategies as st
 from fcer import Study
 from fcer.core.risk_control import ENOUGH_FIRES, smallest_miss
 from fcer.data.calibration_split import calibrating, choosing, enough_to_part
+from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.synthetic.fires import Recipe, synthesize
-from fcer.models.calibration_files import calibration_table_file, load_calibration
+from fcer.errors import InputError
+from fcer.models.calibration_files import calibration_file, calibration_table_file, load_calibration
 from fcer.models.checkpoints import read_info
 from fcer.models.student_files import fire_scores_file, load_student
+from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.calibration_log import region_curves
 from fcer.pipeline.members import plan_members
+from fcer.pipeline.run_log import NO_LOG
+from fcer.pipeline.students import distil_student
+from fcer.pipeline.study_data import StudyData
 from fcer.pipeline.validation_maps import members_beside, members_here, validation_maps
 from study_settings import tiny
 
@@ -110,22 +118,62 @@ def test_a_zone_table_has_what_is_served(few: Study):
         assert row["bound"] == pytest.approx(rule.cross_bound)
 
 
+def _spoilt(few: Study, folder: Path, how: str) -> StudyData:
+    """The same fires, but of the student's validation year one alone, or none that burns."""
+    [year] = few.student(2021).info.val_years
+    shutil.copytree(few.setup.root, folder)
+    one, *others = sorted((folder / str(year)).glob("*.hdf5"))
+    if how == "one":
+        for other in others:
+            other.unlink()
+    else:
+        for path in (one, *others):
+            with h5py.File(path, "r+") as file:
+                file["data"][:, ACTIVE_FIRE] = 0
+    return StudyData(replace(few.config, data=folder, work=folder.parent / "work"), lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("one", r"there is 1 fire with burnt pixels; give validation maps of two fires at least"),
+        ("cold", r"no validation fire of \d+ burns on a day that is predicted; give data of days with fire"),
+        ("few", r"a miss of 0.01 cannot be guaranteed by 2 calibration fires: the smallest possible is .*0.3334; ask"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused_and_what_was_stored_stays(few: Study, tmp_path: Path, how, sentence):
+    folder = tmp_path / "student"
+    shutil.copytree(few.student(2021).folder, folder)
+    stored = calibration_file(folder).read_bytes()
+    data = few.setup if how == "few" else _spoilt(few, tmp_path / "fires", how)
+    with pytest.raises(InputError, match=sentence):
+        calibrate_student(data, folder, (0.01,), print, anew=True)
+    assert calibration_file(folder).read_bytes() == stored
+    if how == "one":  # in a study it is said, and the study goes on
+        calibration_file(folder).unlink()
+        lines: list[str] = []
+        assert calibrate_student(data, folder, (0.2,), lines.append) is None
+        assert len(lines) == 1 and "not calibrated, since" in lines[0]
+
+
 def test_many_fires_choose_or_calibrate(tmp_path: Path):
     """A validation year of many fires: half choose the member's and the head's epoch, the others calibrate alone."""
     fires = tmp_path / "fires"
     synthesize(RECIPE, fires, workers=1)
-    for year in (2019, 2020):
-        first = min((fires / str(year)).glob("*.hdf5"))
-        names: list[Any] = [Named(f"fire_{k}") for k in range(100, 250)]
-        for name in (*choosing(names)[:ENOUGH_FIRES], *calibrating(names)[:ENOUGH_FIRES]):
-            shutil.copyfile(first, first.with_name(f"{name.name}.hdf5"))
-    how: dict[str, Any] = {"year": 2021, "leading": 1, "select_by": "val_ap", "member_batch_size": 32}
+    first = min((fires / "2020").glob("*.hdf5"))
+    names: list[Any] = [Named(f"fire_{k}") for k in range(100, 250)]
+    for name in (*choosing(names)[:ENOUGH_FIRES], *calibrating(names)[:ENOUGH_FIRES]):
+        shutil.copyfile(first, first.with_name(f"{name.name}.hdf5"))
+    how: dict[str, Any] = {"year": 2021, "leading": 1, "select_by": "val_ap", "member_batch_size": 64}
     lines: list[str] = []
     study = Study(tiny(fires, tmp_path / "work", **how), say=lines.append)
-    members, student = study.ensemble(2021).members, load_student(study.student(2021).folder)
-    assert [read_info(member.path).apart for member in members] == [True, True] and student.backbone.apart
-    [year] = student.head.val_years
-    kept = {fire.name for fire in calibrating(study.setup.open([year]).fires([year]))}
+    ensemble = study.ensembles([2021], compare=False)[0]
+    many, few = ensemble.members
+    assert (many.fold.validation, few.fold.validation) == ((2020,), (2019,))
+    assert read_info(many.path).apart and not read_info(few.path).apart
+    distilled = distil_student(study.setup, replace(ensemble, backbone=many), NO_LOG, lines.append, nested=False)
+    student = load_student(distilled.folder)
+    kept = {fire.name for fire in calibrating(study.setup.open([2020]).fires([2020]))}
     calibration = load_calibration(student.folder, student.head.key)
     assert calibration is not None and not calibration.chose_epoch and len(kept) >= ENOUGH_FIRES
     assert set(calibration.fires) == kept and not kept & set(json.loads(fire_scores_file(student.folder).read_text()))
