@@ -35,6 +35,8 @@ _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Options that may stand before the command, too."""
 _ENOUGH = 100
 """Characters by which a warning is known again."""
+_MODELS = ("torch", "safetensors", "optuna")
+"""Packages of the extra `models`, which scoring maps does without."""
 _STOPPED = "stopped; the same command goes on from what is complete"
 
 
@@ -63,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return report(error, 1)
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in _MODELS:
+            return report(error, 2, f"{name}: needs the package {error.name}; get it with pip install 'fcer[models]'")
         if _met_on_the_way_out(error):
             return report(error, 1, _STOPPED)
         message = f"{type(error).__name__}: {error} (this should not happen: run with --debug and report it)"
@@ -171,6 +175,7 @@ class _Warnings:
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
         self._alike: dict[str, int] = {}
+        self._first: dict[str, str] = {}
 
     def take_over(self, *, quiet: bool) -> None:
         """Show warnings from now on; those meant for users are left out if `quiet`."""
@@ -182,6 +187,7 @@ class _Warnings:
         text = one_line(masked(str(message) if ours else f"{category.__name__}: {message}"))
         kind = re.sub(r"\S*[/\d]\S*", "…", text)
         self._alike[kind] = self._alike.get(kind, 0) + 1
+        self._first.setdefault(kind, text)
         if self._verbose:
             print(f"fcer: warning: {text} ({file}:{line})", file=sys.stderr)
         elif self._alike[kind] == 1:
@@ -191,5 +197,5 @@ class _Warnings:
         """How often the same was to be said again."""
         for kind, count in self._alike.items():
             if count > 1 and not self._verbose:
-                said = textwrap.shorten(kind.replace("… ", ""), _ENOUGH, placeholder=" …")
+                said = textwrap.shorten(self._first[kind], _ENOUGH, placeholder=" …")
                 print(f"fcer: warning: {count - 1} more like this (-v shows them): {said}", file=sys.stderr)

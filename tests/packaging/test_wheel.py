@@ -60,7 +60,7 @@ def no_torch(tmp_path: Path) -> dict[str, str]:
     stand_ins = tmp_path / "stand_ins"
     for name in UNNEEDED:
         (stand_ins / name).mkdir(parents=True)
-        (stand_ins / name / "__init__.py").write_text(f"raise ImportError('{name} was imported')\n")
+        (stand_ins / name / "__init__.py").write_text(f"raise ModuleNotFoundError('{name} was imported', name='{name}')\n")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "MLFLOW"))}
     return {**kept, "PYTHONPATH": str(stand_ins), "MLFLOW_DISABLE_TELEMETRY": "true"}
 
@@ -110,8 +110,9 @@ def test_library_scores_maps_without_torch_and_mlflow(python: Path, no_torch: di
     assert version == __version__
 
 
-def test_stand_in_for_torch_would_be_noticed(python: Path, no_torch: dict[str, str], tmp_path: Path) -> None:
-    command = [python, "-c", "import fcer; fcer.Study"]
+def test_a_command_that_needs_torch_says_how_to_get_it(python: Path, no_torch: dict[str, str], tmp_path: Path) -> None:
+    """Which also shows that the stand-in is noticed."""
+    command = [python.with_name("fcer"), "train", "--fires-per-year", "1"]
     done = subprocess.run(command, cwd=tmp_path, env=no_torch, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "torch was imported" in done.stderr
+    said = "fcer: train: needs the package torch; get it with pip install 'fcer[models]'\n"
+    assert (done.returncode, done.stderr) == (2, said)

@@ -1,4 +1,4 @@
-"""CONTRIBUTING's examples as a package that is installed: a study with one of each, and what becomes of broken ones."""
+"""The examples of docs/design.md as a package that is installed: a study with one of each, and what becomes of broken ones."""
 
 import os
 import subprocess
@@ -177,5 +177,5 @@ def test_a_calibrator_is_chosen_where_it_is_better_and_nowhere_else(rate, chosen
 @pytest.mark.parametrize("knots", [[(0, 1), (1, 0)], [(0, 0), (1, 2)], [(0, float("nan"))], [], None])
 def test_a_calibrator_that_gives_nonsense_is_named(knots: object):
     nonsense = type("Nonsense", (), {"fit": lambda *_: knots})
-    with pytest.raises(InputError, match=r"^calibrators: nonsense cannot be fitted \(.*\); mend or uninstall it$"):
+    with pytest.raises(InputError, match=r"^calibrators: nonsense cannot be fitted \(.*\); repair or uninstall it$"):
         choose_recalibration(_counts(lambda x: x), others={"nonsense": nonsense()})

@@ -309,7 +309,7 @@ def _brought(name: str, calibrator: Calibrator, *counted: Any) -> Recalibration:
     try:
         return Recalibration(name, knots=tuple((float(x), float(y)) for x, y in calibrator.fit(*counted)))
     except Exception as error:  # whatever somebody else's code raises
-        raise InputError(f"calibrators: {name} cannot be fitted ({error}); mend or uninstall it") from error
+        raise InputError(f"calibrators: {name} cannot be fitted ({error}); repair or uninstall it") from error
 
 
 def _plain(value: object) -> float:
