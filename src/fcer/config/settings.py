@@ -275,7 +275,8 @@ class Config:
 
     # Fires from detections
     detections: tuple[Path, ...] = option(
-        (), "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: detections of synthetic fires"
+        (),
+        "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: detections of synthetic fires",
     )
     layer: tuple[str, ...] = option(
         (),
