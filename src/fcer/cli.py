@@ -175,7 +175,6 @@ class _Warnings:
     def __init__(self, *, verbose: bool) -> None:
         self._verbose = verbose
         self._alike: dict[str, int] = {}
-        self._first: dict[str, str] = {}
 
     def take_over(self, *, quiet: bool) -> None:
         """Show warnings from now on; those meant for users are left out if `quiet`."""
@@ -187,7 +186,6 @@ class _Warnings:
         text = one_line(masked(str(message) if ours else f"{category.__name__}: {message}"))
         kind = re.sub(r"\S*[/\d]\S*", "…", text)
         self._alike[kind] = self._alike.get(kind, 0) + 1
-        self._first.setdefault(kind, text)
         if self._verbose:
             print(f"fcer: warning: {text} ({file}:{line})", file=sys.stderr)
         elif self._alike[kind] == 1:
@@ -197,5 +195,5 @@ class _Warnings:
         """How often the same was to be said again."""
         for kind, count in self._alike.items():
             if count > 1 and not self._verbose:
-                said = textwrap.shorten(self._first[kind], _ENOUGH, placeholder=" …")
+                said = textwrap.shorten(kind.removeprefix("… "), _ENOUGH, placeholder=" …")
                 print(f"fcer: warning: {count - 1} more like this (-v shows them): {said}", file=sys.stderr)
