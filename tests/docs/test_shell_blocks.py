@@ -63,7 +63,7 @@ def test_line_is_a_command_that_exists(page: str, line: str, monkeypatch: pytest
 
 @pytest.mark.parametrize("block", blocks_of(README, "sh"))
 def test_a_block_of_the_readme_says_what_it_needs_or_needs_nothing(block: str) -> None:
-    """What needs nothing are targets of make; that make knows how to do them is asked, the entry points run elsewhere."""
+    """What needs nothing are targets of make: that it knows them is asked here, what they run is tested elsewhere."""
     if block.startswith("# needs a download"):
         return
     targets = [line.split("#")[0].split() for line in block.splitlines()]

@@ -1,4 +1,4 @@
-"""The package of the examples in docs/design.md, installed for a test: a module, and the notes that pip leaves beside it."""
+"""The examples in docs/design.md as an installed package: a module, and the notes that pip leaves beside it."""
 
 import sys
 import tomllib
