@@ -1,4 +1,4 @@
-"""CONTRIBUTING's examples as a package that is installed: a study with one of each, and what becomes of broken ones."""
+"""The examples of docs/design.md as an installed package: a study with one of each, and what becomes of broken ones."""
 
 import os
 import subprocess

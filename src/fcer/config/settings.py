@@ -278,7 +278,8 @@ class Config:
 
     # Fires from detections
     detections: tuple[Path, ...] = option(
-        (), "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: of synthetic fires"
+        (),
+        "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: those of synthetic fires",
     )
     layer: tuple[str, ...] = option(
         (),
@@ -302,7 +303,8 @@ class Config:
     workers: int = option(0, "processes that work side by side; 0: one for each core", low=0)
     cluster: str | None = option(
         None,
-        "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: none",
+        "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: this "
+        "machine alone",
         check=checks.cluster,
     )
 
