@@ -102,14 +102,14 @@ def test_the_record_is_kept_once_on_disk_in_mlflow_and_with_the_version(agency: 
 
 def test_an_alarm_ends_with_3_tags_the_version_and_keeps_it_from_promotion(agency: Path, here: Path):
     """Forecasts that promise what no map can keep."""
-    promised = replace(EXPECTED, low={"nll_skill": 0.49, "auroc": 0.99})
+    promised = replace(EXPECTED, scores={"nll_skill": (0.999,) * 200, "auroc": (0.999,) * 200})
     write_maps(agency, here / "maps", calibration_of("key", expected=promised))
     done = fcer(here, "verify", "--maps", here / "maps", "--against", agency / "fires", "--out", here / "out")
     assert done.returncode == 3
     (sentence,) = (line for line in done.stderr.splitlines() if "alarm" in line)
     assert (
         sentence.startswith("fcer: alarm: fcer-student 1, season 2021: since 2021-")
-        and "that its validation" in sentence
+        and "where 200 validation fires had" in sentence
     )
     client = client_of(here)
     assert client.get_model_version("fcer-student", "1").tags["fcer.alarm"] in sentence

@@ -14,10 +14,8 @@ from fcer.models.calibration_files import Calibration
 from fcer.models.expectations import Expectations
 
 EXPECTED = Expectations(
-    low={"nll_skill": -0.5, "auroc": 0.5},
-    mean={"nll_skill": 0.1, "auroc": 0.7},
+    scores={"nll_skill": (-0.9, -0.5, 0.1, 0.3), "auroc": (0.1, 0.3, 0.5, 0.7)},
     ranges={"NDVI": (-3.0, 3.0)},
-    beyond=0.2,
     lacking=0.05,
     threshold=0.5,
     fires=12,

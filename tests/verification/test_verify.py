@@ -133,7 +133,7 @@ def test_maps_without_tags_are_refused(tmp_path: Path):
         {"PREDICTED_DATE": "soon"},
         {"ANCHOR_PX": "nan"},
         {"INPUT_MEANS": "[" * 100_000},
-        {"EXPECTED": '{"low": 3}'},
+        {"EXPECTED": '{"scores": 3}'},
         {"PREDICTED_DATE": "unknown"},
     ],
     ids=lambda tags: next(iter(tags)),
@@ -200,6 +200,14 @@ def test_the_last_day_of_a_download_in_the_middle_of_it_waits(detected: tuple[Pa
     assert found.record["status"].tolist() == ["waiting"] and "is not over in the download" in found.waiting[0]
 
 
+def test_a_download_of_one_day_that_is_not_over_tells_nothing_yet(detected: tuple[Path, Path], tmp_path: Path):
+    frame = burning(version="2.0NRT")
+    file = written(tmp_path, frame[frame.acq_date == str(FIRST)])
+    path = forecast_on(detected[1], tmp_path / "a.tif", FIRST + timedelta(days=1))
+    found = verify_maps([path], open_truth([file], DetectionSettings()), NOTHING)
+    assert "hold no whole day; give those of 2020-08-02" in found.waiting[0]
+
+
 def test_a_cloud_is_told_from_a_fire_that_is_out(detected: tuple[Path, Path], tmp_path: Path):
     """Nothing is seen on the fifth day: first nobody knows, and two days later it was a cloud."""
     frame = burning()
@@ -233,7 +241,7 @@ def test_detections_and_a_folder_together_are_refused(detected: tuple[Path, Path
         open_truth([detected[0], detected[1].parent], DetectionSettings())
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(st.lists(st.floats(allow_infinity=False), min_size=1, max_size=5), st.text(max_size=8))
 def test_a_record_is_read_back_to_the_last_bit(values: list[float], name: str):
     rows = [{"key": str(k), "date": "2021-07-05", "fire": name, "ap": value} for k, value in enumerate(values)]

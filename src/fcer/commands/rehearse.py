@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import pandas as pd
+
 from fcer.commands.predict import map_files
 from fcer.commands.tracked import command_run
 from fcer.commands.verify import raise_alarm, tell_of_record
@@ -41,7 +43,7 @@ def run(resolved: Resolved, name: str = "rehearse") -> None:
         record = rehearsal.run(out, print)
         seasons = judge(record)
         tell_of_record(log, out, record, seasons, rehearsal.step.key[:12])
-    _say(out, rehearsal, seasons, len(record))
+    _say(out, rehearsal, seasons, record)
     raise_alarm(seasons)
 
 
@@ -86,14 +88,20 @@ def _fires(config: Config, loaded: LoadedStudent) -> tuple[Fire, ...]:
     return tuple(fire for fire in catalog.fires if fire.year in chosen)
 
 
-def _say(out: Path, rehearsal: Rehearsal, seasons: list[Season], forecasts: int) -> None:
+def _say(out: Path, rehearsal: Rehearsal, seasons: list[Season], record: pd.DataFrame) -> None:
     days = rehearsal.days
-    print(f"{out}: {forecasts} forecasts of {len(rehearsal.fires)} fires on {len(days)} days, {days[0]} to {days[-1]}")
+    print(
+        f"{out}: {len(record)} forecasts of {len(rehearsal.fires)} fires on {len(days)} days, {days[0]} to {days[-1]}"
+    )
     if rehearsal.middle is not None:
         what = "another student" if rehearsal.swapped else CHANNELS[rehearsal.lost or 0]
         happened = f"{what} {'made the forecasts' if rehearsal.swapped else 'was lost'} from {rehearsal.middle} on"
         first = min((alarm.since for season in seasons for alarm in season.alarms), default=None)
-        print(f"{happened}: {_delay(first, rehearsal.middle)}")
+        none_since = record["date"].max() <= str(rehearsal.middle)
+        found = (
+            "no forecast could be made, which predict says at once" if none_since else _delay(first, rehearsal.middle)
+        )
+        print(f"{happened}: {found}")
     print(f"next: open {out / 'record.html'}, or the run named rehearsal in the MLflow UI")
 
 

@@ -54,6 +54,8 @@ class Forecast:
     means: Mapping[str, float]
     """Of input channels, standardised."""
     expected: Expectations | None
+    synthetic: bool
+    """Whether the fire never burnt."""
     place: Place | None
     shape: tuple[int, int]
     pixel_m: tuple[float, float]
@@ -165,6 +167,7 @@ def _values(tags: Mapping[str, str]) -> dict[str, Any]:
         "misses": tuple(misses),
         "lacking": () if lacking == "none" else tuple(lacking.split(", ")),
         "means": means,
+        "synthetic": "synthetic" in tags,
         "expected": Expectations.from_text(tags["expected"]) if "expected" in tags else None,
     }
 

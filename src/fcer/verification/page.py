@@ -17,10 +17,15 @@ __all__ = ["write_page"]
 _STYLE = (
     "body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "table{border-collapse:collapse;font-size:13px}td,th{padding:.2rem .6rem;text-align:right}"
-    "th:first-child,td:first-child{text-align:left}tr:nth-child(even){background:#f6f6f6}.wide{overflow-x:auto}"
+    "th:first-child,td:first-child{text-align:left;white-space:nowrap}tr:nth-child(even){background:#f6f6f6}.wide{overflow-x:auto}"
     ".alarm{color:#b00020;font-weight:600}.note{color:#6b6b6b}svg{width:100%;height:7rem}"
 )
-_CHARTED = {"verify/ap": "AP", "verify/nll_skill": "NLL skill", "verify/auroc": "AUROC of errors"}
+_CHARTED = {
+    "verify/ap": "AP",
+    "verify/lift": "AP against persistence",
+    "verify/nll_skill": "NLL skill",
+    "verify/auroc": "AUROC of errors",
+}
 _WIDE, _HIGH = 1000, 100
 
 
@@ -28,9 +33,12 @@ def write_page(path: Path, record: pd.DataFrame, seasons: Sequence[Season]) -> N
     """One section a student and season; the file appears once it is whole."""
     counts = record["status"].value_counts()
     said = ", ".join(f"{int(counts.get(status, 0))} {status}" for status in (SEEN, WAITING, MISSING))
+    if (record["synthetic"] != "").any():
+        said += ". These fires are synthetic: they never burnt."
     body = [f"<h1>Forecasts, and what burnt</h1><p>{said}</p>", *(_season(record, season) for season in seasons)]
     page = (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Forecasts, and what burnt</title>'
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Forecasts, and what burnt</title>'
         f"<style>{_STYLE}</style></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
     with atomic_path(path) as partial:
@@ -58,7 +66,8 @@ def _charts(days: Sequence[Day]) -> list[str]:
                 f"{_WIDE * k / (len(days) - 1):.1f},{_HIGH - (_HIGH - 10) * (y - low) / ((high - low) or 1) - 5:.1f}"
                 for k, y in points
             )
-            label = html.escape(f"{title}, day by day, from {low:.3f} to {high:.3f}")
+            span = f"{days[0].day} to {days[-1].day}"
+            label = html.escape(f"{title}, day by day, {span}: between {low:.3f} and {high:.3f}")
             found.append(
                 f'<p>{label}</p><svg viewBox="0 0 {_WIDE} {_HIGH}" preserveAspectRatio="none" role="img" '
                 f'aria-label="{label}"><polyline points="{line}" fill="none" stroke="#0072b2" stroke-width="2"/></svg>'
@@ -66,12 +75,15 @@ def _charts(days: Sequence[Day]) -> list[str]:
     return found
 
 
+def _shown(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def _table(days: Sequence[Day]) -> str:
     names = list(dict.fromkeys(name for day in days for name in day.metrics))
     order = {f"alarm/{kind}": k for k, kind in enumerate(KINDS)}
     names.sort(key=lambda name: order.get(name, -1))
-    rows = [
-        table_row([str(day.day)], [f"{day.metrics[name]:.3g}" if name in day.metrics else "" for name in names])
-        for day in days
-    ]
+    rows = [table_row([str(day.day)], [_shown(day.metrics.get(name)) for name in names]) for day in days]
     return table(["day", *(name.removeprefix("verify/") for name in names)], [rows])

@@ -12,26 +12,25 @@ import pandas as pd
 from fcer.errors import DataError
 from fcer.runtime.csv_cells import guarded, unguarded
 from fcer.runtime.files import atomic_path
+from fcer.verification.alarms import PROMISED
 from fcer.verification.forecast import Forecast, ForecastMaps
 from fcer.verification.scores import score_day, zone_miss
 from fcer.verification.truth import SEEN, Truth
 
 __all__ = ["SCORES", "TEXTS", "read_record", "row_of", "with_rows", "write_record"]
 
-TEXTS = ("key", "model", "student", "calibration", "fire", "date", "status", "reason", "lacking", "beyond", "file")
-SCORES = ("ap", "brier_skill", "nll_skill", "asd_m", "auroc", "auroc_within")
+TEXTS = (
+    *("key", "model", "student", "calibration", "promise", "fire", "date", "status", "reason"),
+    *("lacking", "beyond", "synthetic", "file"),
+)
+_LATER = ("promise", "synthetic")
+"""Texts that records of earlier versions do not have."""
+SCORES = ("ap", "lift", "brier_skill", "nll_skill", "asd_m", "auroc", "auroc_within")
 _NUMBERS = (
     *SCORES,
-    *(
-        "burnt_km2",
-        "predicted_km2",
-        "ap_low",
-        "nll_skill_low",
-        "auroc_low",
-        "lacking_at_most",
-        "channels",
-        "beyond_at_most",
-    ),
+    *("burnt_km2", "predicted_km2"),
+    *(f"{name}_{what}" for name in PROMISED for what in ("rank", "of", "expected")),
+    *("lacking_at_most", "channels", "validation_fires"),
     *("west", "south", "east", "north"),
 )
 
@@ -43,10 +42,12 @@ def row_of(forecast: Forecast, truth: Truth) -> dict[str, Any]:
         "model": forecast.label,
         "student": forecast.student,
         "calibration": forecast.calibration,
+        "promise": forecast.expected.key if forecast.expected else "",
         "fire": forecast.fire,
         "date": str(forecast.day),
         "status": truth.status,
         "reason": truth.reason,
+        "synthetic": "yes" if forecast.synthetic else "",
         "file": forecast.path.name,
         **_inputs(forecast),
         **(dict(zip(("west", "south", "east", "north"), forecast.box, strict=True)) if forecast.box else {}),
@@ -64,7 +65,7 @@ def _inputs(forecast: Forecast) -> dict[str, Any]:
         return said
     compared = {name: ends for name, ends in expected.ranges.items() if name in forecast.means}
     beyond = [name for name, (low, high) in compared.items() if not low <= forecast.means[name] <= high]
-    return {**said, "beyond": ", ".join(beyond), "channels": len(expected.ranges), "beyond_at_most": expected.beyond}
+    return {**said, "beyond": ", ".join(beyond), "channels": len(expected.ranges), "validation_fires": expected.fires}
 
 
 def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, Any]:
@@ -79,21 +80,31 @@ def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, A
         threshold=forecast.threshold,
         anchor_px=forecast.anchor_px,
         pixel_m=(height_m + width_m) / 2,
+        today=truth.before,
     )
     row: dict[str, Any] = {name: getattr(scores, name) for name in SCORES}
     row |= {"burnt_km2": scores.burnt_pixels * km2, "predicted_km2": scores.predicted_pixels * km2}
-    expected = forecast.expected
-    if expected is not None:
-        row |= {f"{name}_low": expected.low.get(name, math.nan) for name in ("ap", "nll_skill")}
-        # Errors at another threshold are other errors
-        alike = forecast.threshold == expected.threshold
-        row["auroc_low"] = expected.low.get("auroc", math.nan) if alike else math.nan
+    row |= _compared(forecast, row)
     if maps.zone is None:
         return row
     for miss in forecast.misses:
         zone = np.asarray(maps.zone >= miss - 1e-6)
         row |= {f"miss_{miss:g}": zone_miss(burnt, zone), f"zone_km2_{miss:g}": float(zone.sum()) * km2}
     return row
+
+
+def _compared(forecast: Forecast, row: Mapping[str, float]) -> dict[str, float]:
+    """Of each score, how many of the validation fires it is at least as good as, their number and their mean."""
+    expected, found = forecast.expected, {}
+    for name in PROMISED if expected else ():
+        assert expected is not None
+        others = expected.scores.get(name, ())
+        # Errors at another threshold are other errors
+        if not others or math.isnan(row[name]) or (name == "auroc" and forecast.threshold != expected.threshold):
+            continue
+        rank = int(np.searchsorted(others, row[name], side="right"))
+        found |= {f"{name}_rank": rank, f"{name}_of": len(others), f"{name}_expected": float(np.mean(others))}
+    return found
 
 
 def with_rows(record: pd.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
@@ -111,8 +122,9 @@ def read_record(path: Path) -> pd.DataFrame:
         return _ordered(pd.DataFrame())
     try:
         record = pd.read_csv(path, dtype=str, keep_default_na=False)
-        if not set(TEXTS) <= set(record):
+        if not set(TEXTS) - set(_LATER) <= set(record):
             raise ValueError("a column is lacking")
+        record = record.assign(**{name: "" for name in _LATER if name not in record})
         for name in TEXTS:
             record[name] = [unguarded(text) for text in record[name]]
         for text in record["date"]:

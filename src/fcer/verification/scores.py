@@ -22,6 +22,8 @@ class DayScores(NamedTuple):
 
     ap: float
     """Of the whole image."""
+    lift: float
+    """Its difference from the AP of persistence, relative to the sum of both: 0 is as good, 1 the best."""
     brier_skill: float
     """Within the anchor of fire, against a forecast of the region's own share of burnt pixels; so is the next."""
     nll_skill: float
@@ -42,8 +44,12 @@ def score_day(
     threshold: float,
     anchor_px: float,
     pixel_m: float = PIXEL_METRES,
+    today: BoolArray | None = None,
 ) -> DayScores:
-    """Scores of one map (H, W) against what burnt; pixels whose probability is NaN count for nothing."""
+    """Scores of one map (H, W) against what burnt; pixels whose probability is NaN count for nothing.
+
+    `today` is what burnt on the day that the forecast was made from, where that is known.
+    """
     known = ~np.isnan(probability)
     burnt = burnt & known
     prob = np.where(known, probability, 0).astype(np.float64)
@@ -56,8 +62,11 @@ def score_day(
         base = base_losses(np.array(n_burnt), np.array(n_near))
         skills = [float(skill_of(*both)) if n_near else math.nan for both in zip(losses, base, strict=True)]
         error = (predicted != burnt)[near]
+        ap = average_precision_score(burnt[known], prob[known])
+        persistence = math.nan if today is None else average_precision_score(burnt[known], today[known])
         return DayScores(
-            ap=average_precision_score(burnt[known], prob[known]),
+            ap=ap,
+            lift=(ap - persistence) / (ap + persistence),
             brier_skill=skills[0],
             nll_skill=skills[1],
             asd_m=asd_loss(predicted, burnt) * pixel_m,

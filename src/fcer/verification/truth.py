@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from fcer.core.arrays import BoolArray
+from fcer.core.arrays import BoolArray, IntArray
 from fcer.data.catalog import open_fires
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.detection_files import is_detections
@@ -36,6 +36,8 @@ class Truth(NamedTuple):
     """(H, W), where it was seen."""
     reason: str
     """Why not, where it was not."""
+    before: BoolArray | None = None
+    """What burnt on the day that the forecast was made from, where that was seen."""
 
 
 class TruthSource(Protocol):
@@ -63,6 +65,8 @@ class DetectionTruth:
 
     def of(self, forecast: Forecast) -> Truth:
         """Painted as fires are."""
+        if not len(self.found.day_counts):
+            return Truth(WAITING, None, f"the detections hold no whole day; give those of {forecast.day}")
         day, first = day_number(forecast.day), self.found.first_day
         last = first + len(self.found.day_counts) - 1
         if self.found.incomplete is not None and forecast.day == self.found.incomplete:
@@ -72,21 +76,29 @@ class DetectionTruth:
         if day < first:
             return Truth(MISSING, None, f"the detections begin with {date_of(first)}, after {forecast.day}")
         grid = _grid_of(forecast)
-        hours, counts = self._painted(grid, day, last)
+        row, column = grid.pixels(self.found.kept)
+        counts = self._counts(grid, row, column, last)
         if not counts.any():
             return Truth(MISSING, None, "the detections hold nothing, on any day, where the forecast lies")
-        return _unless_hidden(hours > 0, counts, day - first, self.found.day_counts, last - day, forecast.day)
+        burnt, anywhere = self._painted(grid, row, column, day), self.found.day_counts
+        truth = _unless_hidden(burnt, counts, day - first, anywhere, last - day, forecast.day)
+        made = day_number(forecast.last_input)
+        seen = truth.status == SEEN and made >= first and anywhere[made - first] > 0
+        return truth._replace(before=self._painted(grid, row, column, made)) if seen else truth
 
-    def _painted(self, grid: Grid, day: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-        """The hours of the day's detections, and how many detections each day has in the image."""
+    def _counts(self, grid: Grid, row: IntArray, column: IntArray, last: int) -> IntArray:
+        """How many detections each day has in the image."""
         found = self.found
-        row, column = grid.pixels(found.kept)
         inside = (row >= 0) & (row < grid.height) & (column >= 0) & (column < grid.width)
         inside &= (found.days >= found.first_day) & (found.days <= last)
-        counts = np.bincount(found.days[inside] - found.first_day, minlength=len(found.day_counts))
+        return np.bincount(found.days[inside] - found.first_day, minlength=len(found.day_counts))
+
+    def _painted(self, grid: Grid, row: IntArray, column: IntArray, day: int) -> BoolArray:
+        """Where a day has detections."""
+        found = self.found
         # A pixel beyond the edge may reach in
         around = (row > -8) & (row < grid.height + 8) & (column > -8) & (column < grid.width + 8) & (found.days == day)
-        return paint(grid, found.kept[around], np.zeros(np.count_nonzero(around), np.int64), 1)[0], counts
+        return np.asarray(paint(grid, found.kept[around], np.zeros(np.count_nonzero(around), np.int64), 1)[0] > 0)
 
 
 def _unless_hidden(burnt: BoolArray, counts: np.ndarray, k: int, anywhere: np.ndarray, later: int, day: date) -> Truth:
@@ -127,7 +139,7 @@ class FireTruth:
         for fire, (rows, columns) in fitting:
             assert fire.dates is not None
             if forecast.day in fire.dates and (self.until is None or forecast.day <= self.until):
-                return _of_day(fire, fire.dates.index(forecast.day), rows, columns)
+                return _of_day(fire, fire.dates.index(forecast.day), rows, columns, forecast.last_input)
         fire = fitting[0][0]
         assert fire.dates is not None
         last = min(fire.dates[-1], self.until or fire.dates[-1])
@@ -199,7 +211,7 @@ def _same_crs(ours: str | None, theirs: str | None) -> bool:
         return False
 
 
-def _of_day(fire: Fire, day: int, rows: slice, columns: slice) -> Truth:
+def _of_day(fire: Fire, day: int, rows: slice, columns: slice, made: date) -> Truth:
     """What burnt; missing where all that the fire's file tells on its day before is not there, and no fire either."""
     images = fire.read(slice(max(0, day - 1), day + 1), range(len(CHANNELS)), rows, columns)
     burnt = images[-1, ACTIVE_FIRE] > 0
@@ -207,4 +219,5 @@ def _of_day(fire: Fire, day: int, rows: slice, columns: slice) -> Truth:
     assert fire.dates is not None
     if not burnt.any() and known == [True, False]:
         return Truth(MISSING, None, f"{fire.path} holds nothing of {fire.dates[day]}")
-    return Truth(SEEN, burnt, "")
+    known_before = day > 0 and fire.dates[day - 1] == made
+    return Truth(SEEN, burnt, "", images[0, ACTIVE_FIRE] > 0 if known_before else None)
