@@ -43,8 +43,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def _has_tests(path: Path) -> bool:
+    return path.is_dir() or path.name.startswith(("test_", "conftest")) or ">>>" in path.read_text()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Importing what they need takes longer than half of the fast tests."""
+    """Every worker imports all that may hold an example, which takes longer than half of the fast tests."""
+    if collection_path.suffix == ".py" and not _has_tests(collection_path):
+        return True
     return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
 
 

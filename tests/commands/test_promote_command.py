@@ -13,6 +13,7 @@ from fcer.models.raw_days import predict_days
 from fcer.models.student_files import load_student, read_head_info
 from study_cases import TINY, fcer
 
+QUICK = [*TINY, "--arch", "unet_t1", "--members", "2", "--member-epochs", "1"]
 WEAK = ["--head-hidden", "5", "--head-epochs", "1", "--head-lr", "1e-9"]
 STRONG = ["--head-logit", "true", "--head-epochs", "20", "--head-patience", "20", "--head-lr", "0.5"]
 
@@ -24,7 +25,7 @@ def distilled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with two students: a head that stays as it was drawn, which is champion, and one that has learnt."""
     folder = tmp_path_factory.mktemp("students")
     for head in (WEAK, STRONG):
-        done = fcer(folder, "distill", *TINY, *head)
+        done = fcer(folder, "distill", *QUICK, *head)
         assert done.returncode == 0, done.stderr
     return folder
 
