@@ -12,7 +12,7 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 from fcer.cli import main
 from fcer.data.synthetic.fires import synthesize
-from fcer.runtime.threads import wait_politely
+from fcer.runtime.threads import cores, wait_politely
 from golden_fires import write_golden_dataset
 from mlflow_stores import fresh_store
 from small_recipe import SMALL
@@ -52,6 +52,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if collection_path.suffix == ".py" and not _has_tests(collection_path):
         return True
     return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than cores: a third of the slow tests' time is waiting for servers, browsers and other processes."""
+    return cores() + (config.option.markexpr != "not slow")
 
 
 # Time per example says nothing on a machine that does other things besides

@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -108,12 +107,14 @@ def test_any_option_of_a_command_can_be_a_parameter(name: str):
     assert all(resolved.origins[key] == "--" + key.replace("_", "-") for key in options)
 
 
-def test_what_a_configuration_says_is_done_by_mlflow_run(tmp_path: Path):
+def test_what_a_configuration_says_is_done_by_mlflow_run(tmp_path: Path, monkeypatch, capfd):
     (tmp_path / "mine.yaml").write_text("fires_per_year: 1\nimage_size: [32, 36]\nfire_days: [7, 7]\nyears: [2019]\n")
-    call = run_call("synthesize", {"config": str(tmp_path / "mine.yaml"), "out": str(tmp_path / "fires")})
-    done = subprocess.run(call, cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert f"{tmp_path}/fires: 1 synthetic fires of 1 years (1 new)" in done.stdout
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    given = {"config": str(tmp_path / "mine.yaml"), "out": str(tmp_path / "fires")}
+    mlflow.projects.run(str(ROOT), "synthesize", parameters=given, env_manager="local", experiment_name="fcer")
+    assert f"{tmp_path}/fires: 1 synthetic fires of 1 years (1 new)" in capfd.readouterr().out
     assert [path.parent.name for path in (tmp_path / "fires").rglob("*.hdf5")] == ["2019"]
 
 
@@ -131,12 +132,6 @@ def environment(folder: Path) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "MLFLOW_TRACKING_URI": fresh_store(folder),
     }
-
-
-def run_call(name: str, given: dict[str, str]) -> list[str]:
-    call = [sys.executable, "-m", "mlflow", "run", str(ROOT), "-e", name, "--env-manager", "local"]
-    call += [word for key, value in given.items() for word in ("-P", f"{key}={value}")]
-    return [*call, "--experiment-name", "fcer"]
 
 
 def mlflow_run(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
