@@ -3,7 +3,6 @@
 Each size is measured in a process of its own, with its peak of memory. Detections and maps have their own modules.
 """
 
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -70,7 +69,7 @@ def cached(folder: str, fires: int) -> None:
 
     dataset = tiny_data(made(folder, fires))
     teaching = make_teaching(dataset, save_members(Path(folder) / "members", dataset), crop=96)
-    print_cost(lambda: cache_features(teaching, Path(folder) / "cache"))
+    print_cost(lambda: cache_features(teaching, Path(folder) / "features"))
 
 
 def trained(folder: str, fires: int) -> None:
@@ -83,7 +82,6 @@ def trained(folder: str, fires: int) -> None:
     dataset = tiny_data(made(folder, fires))
     settings = replace(QUICK, epochs=1, batch_size=4, crop=96)
     print_cost(lambda: train_member(dataset, FOLD, settings, Path(folder) / "fold0.safetensors"))
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def searched(folder: str, trials: int) -> None:
