@@ -12,7 +12,7 @@ from tests.benchmarks.timing import apart, print_cost
 
 sys.path.append(str(Path(__file__).parents[1] / "helpers"))  # which import one another by their bare names
 
-FIRES, SAMPLED, TRIALS = (8, 16, 32), (4, 8, 16), (8, 16, 32)
+FIRES, SAMPLED, TRIALS = (8, 16, 32), (8, 16, 32), (8, 16, 32)
 YEARS = (2018, 2019, 2020, 2021)
 
 
@@ -38,7 +38,7 @@ def made(folder: str, fires: int, side: int = 96, geotiff: bool = False) -> Path
     """Fires over the years of the dataset, as many in each."""
     from fcer.data.synthetic.fires import Recipe, synthesize
 
-    recipe = Recipe(YEARS, fires // len(YEARS), (side, side), (8, 8), 0)
+    recipe = Recipe(YEARS, fires // len(YEARS), (side, side), (8, 8), 3)
     synthesize(recipe, Path(folder) / "fires", geotiff=geotiff, workers=1)
     return Path(folder) / "fires"
 

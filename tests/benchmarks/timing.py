@@ -1,10 +1,12 @@
 """How every benchmark measures: both ways in turns, so that a busy moment hits both, and the best of each."""
 
+import io
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -38,7 +40,8 @@ def apart(module: str, call: str, **environment: str) -> list[float]:
 def print_cost(way: Callable[[], object]) -> None:
     """Run it, and print its seconds and the peak of this process's memory in MB: what `apart` reads."""
     begin = time.perf_counter()
-    way()
+    with redirect_stdout(io.StringIO()):
+        way()
     print(time.perf_counter() - begin, peak_memory_mb())
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
 QUICK = [
     *("--fires-per-year", "2", "--image-size", "40", "40", "--fire-days", "7", "8", "--crop", "32"),
-    *("--arch", "unet_t1", "--width", "0.0625", "--member-epochs", "3", "--member-batch-size", "2"),
+    *("--arch", "unet_t1", "--width", "0.0625", "--member-epochs", "3", "--member-batch-size", "4"),
     *("--head-epochs", "2", "--methods", "student", "ensemble", "--bootstrap", "10", "--workers", "1"),
     *("--split", "wsts_plus", "--year", "2022"),
 ]

@@ -57,7 +57,7 @@ def test_everything_is_nested_under_one_run(study: tuple[Path, str]):
         student = runs[evaluation.data.tags[f"fcer.from.student{year}"]]
         assert student.info.run_name == f"distill {year}"
     passes = {
-        run.data.params["method"]: run.data.params["passes"] for run in runs.values() if "method" in run.data.params
+        run.data.params["method"]: run.data.params["passes"] for run in runs.values() if "passes" in run.data.params
     }
     assert passes["ensemble"] == "2" and passes["student"] == "1"
 
