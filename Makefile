@@ -42,13 +42,13 @@ lint: $(VENV)/.lock-dev  ## ruff (lint, format) and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/.lock-dev  ## let ruff mend what it can
+format: $(VENV)/.lock-dev  ## have ruff correct what it can: style and layout
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 ui: $(VENV)/.lock  ## the MLflow UI on what commands logged here; prints where to begin
 	@echo "Open $$($(BIN)/python -c 'from fcer.tracking import first_page; print(first_page())')"
-	$(BIN)/mlflow ui --port 5000
+	MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false $(BIN)/mlflow ui --port 5000 --workers 1
 
 bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in one run
 	$(BIN)/python -m tests.benchmarks

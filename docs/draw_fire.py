@@ -1,4 +1,4 @@
-"""Draws docs/synthetic_fire.png, the picture of one fire's days in the README.
+"""Draws docs/synthetic_fire.png, one fire's days on the page of synthetic fires.
 
 .venv/bin/python docs/draw_fire.py
 """

@@ -1,4 +1,4 @@
-"""Draws docs/sweep.png, the README's picture of a result: python docs/draw_sweep.py RESULTS OUT.png."""
+"""Draws docs/sweep.png, the start page's picture of a result: python docs/draw_sweep.py RESULTS OUT.png."""
 
 import sys
 from pathlib import Path

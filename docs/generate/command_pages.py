@@ -17,8 +17,8 @@ Every option has a default; without `--data` and `--config`, commands work on sy
 from the [default](settings.md), from `--config experiments/NAME.yaml`, or from the flag, the last one given winning.
 `fcer config show` prints each value and where it came from; `fcer COMMAND --help` has the options that are used most.
 
-Exit codes: 0 done, 1 failed, 2 bad usage or input. Errors are one line on standard error, without a traceback unless
-`--debug` is given.
+Exit codes: 0 done, 1 failed, 2 bad usage or input, 3 an alarm of `verify`. Errors are one line on standard error,
+without a traceback unless `--debug` is given.
 """
 
 _SETTINGS_INTRO = """# Settings

@@ -35,6 +35,8 @@ _ANYWHERE = ("-q", "--quiet", "-v", "--verbose", "--debug")
 """Options that may stand before the command, too."""
 _ENOUGH = 100
 """Characters by which a warning is known again."""
+_MODELS = ("torch", "safetensors", "optuna")
+"""Packages of the extra `models`, which scoring maps does without."""
 _STOPPED = "stopped; the same command goes on from what is complete"
 
 
@@ -63,6 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return report(error, 1)
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in _MODELS:
+            return report(error, 2, f"{name}: needs the package {error.name}; get it with pip install 'fcer[models]'")
         if _met_on_the_way_out(error):
             return report(error, 1, _STOPPED)
         message = f"{type(error).__name__}: {error} (this should not happen: run with --debug and report it)"

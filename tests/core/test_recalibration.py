@@ -11,7 +11,9 @@ from scipy.special import expit, logit
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from fcer.core.calibration import nll_loss
-from fcer.core.recalibration import NONE, FireCounts, Recalibration, choose_recalibration, fit_recalibration
+from fcer.core.fire_counts import FireCounts
+from fcer.core.recalibration import NONE, Recalibration
+from fcer.core.recalibration_fits import choose_recalibration, fit_recalibration
 from fcer.errors import InputError
 
 
@@ -122,6 +124,17 @@ def test_the_choice_is_judged_on_fires_that_fitted_nothing(rng: np.random.Genera
     choice = choose_recalibration(counts_of(prob, burnt, fire))
     inside = fit_recalibration("isotonic", counts_of(prob, burnt, fire))
     assert choice.nll["isotonic"] > counts_of(prob, burnt, fire).nll(inside).sum() / len(prob)
+
+
+def test_each_fire_has_the_choice_as_it_is_fitted_without_it(rng: np.random.Generator):
+    prob, burnt, fire = sample(rng, lambda p: expit(2 * logit(p) + 1), n_fires=4)
+    counts = FireCounts.join([counts_of(prob, burnt, fire), FireCounts.empty(1)])
+    choice = choose_recalibration(counts)
+    for k in range(4):
+        others = fire != k
+        rest = fit_recalibration("platt", counts_of(prob[others], burnt[others], fire[others]))
+        assert choice.held_out[k] == rest != choice.recalibration
+    assert choice.held_out[4] == choice.recalibration, "a fire without pixels"
 
 
 def test_nan_stays_nan_and_none_is_a_copy():

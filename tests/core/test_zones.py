@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,7 +82,8 @@ RULE = ZoneRule(ZoneFamily("widened", 0.5), 0.02, 0.1, 0.09, 23, 1, 40.0, 31.0)
 @pytest.mark.parametrize("level", [0.02, -math.inf])
 def test_a_rule_is_read_as_it_was_written(level: float):
     rule = ZoneRule(RULE.family, level, *(getattr(RULE, n) for n in list(RULE.__dataclass_fields__)[2:]))
-    assert ZoneRule.from_dict(json.loads(json.dumps(rule.to_dict(), allow_nan=False))) == rule
+    for one in (rule, replace(rule, cross_bound=0.4)):
+        assert ZoneRule.from_dict(json.loads(json.dumps(one.to_dict(), allow_nan=False))) == one
 
 
 @pytest.mark.parametrize(
@@ -101,6 +103,8 @@ def test_a_rule_is_read_as_it_was_written(level: float):
         {"level": float("nan")},
         {"area_km2": True},
         {"area_2n_km2": 50.0},
+        {"cross_bound": 0.05},
+        {"cross_bound": "all"},
         {"more": 1},
     ],
 )

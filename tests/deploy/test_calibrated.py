@@ -122,6 +122,9 @@ def test_the_guarantee_says_what_it_stands_on():
     assert "groups of up to 2" in guarantee(replace(rule, reserved=2))
     assert "only the whole image" in guarantee(replace(rule, level=-math.inf))
     assert "chose the model's epoch" in guarantee(rule, chose_epoch=True)
+    crossed = guarantee(replace(rule, cross_bound=0.414))
+    assert "each under a model that was not trained on it" in crossed and "model" not in guarantee(rule)
+    assert "and this model like theirs (whatever the models: 41.4 % outside all their zones together)" in crossed
 
 
 def test_contours_hold_each_other():

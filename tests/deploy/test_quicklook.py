@@ -79,6 +79,8 @@ def test_maps_and_outlines_are_those_that_were_given():
         outlines = [each for each in axes.collections if isinstance(each, LineCollection)]
         for outline, mask in zip(outlines, masks, strict=True):
             np.testing.assert_array_equal(np.array(outline.get_segments()), mask_edges(mask))
+    veil = left.images[1].get_array()
+    np.testing.assert_array_equal(np.ma.getmaskarray(veil), look.zone.mask)
     dots = next(each for each in left.collections if not isinstance(each, LineCollection))
     np.testing.assert_array_equal(np.asarray(dots.get_offsets())[:, ::-1], np.argwhere(look.today))
 
@@ -96,7 +98,7 @@ def test_the_scale_bar_is_as_long_as_it_says(pixel_m: float, kilometres: int):
 def test_it_says_what_is_what():
     said = texts(look_of())
     assert said[0] == "fire_1, 2021-08-13" and said[-1].startswith("predicted by fcer-student 1")
-    assert {"active fire today", "predicted perimeter", PROMISE} <= set(said) and "no data" not in said
+    assert {"active fire today", "predicted perimeter", PROMISE, "outside of it"} <= set(said) and "no data" not in said
     holed = look_of().probability
     holed[:3] = np.nan
     assert "no data" in texts(look_of(probability=holed))

@@ -2,13 +2,14 @@
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 import yaml
 
-from documentation import ROOT, blocks
+from documentation import README, ROOT, blocks, blocks_of
 from fcer.cli import parse, resolved_of
 
 # What is not ours: known by name, and not looked into
@@ -58,6 +59,17 @@ def test_line_is_a_command_that_exists(page: str, line: str, monkeypatch: pytest
         _check_fcer(words[4:])
     else:
         assert command in FOREIGN, f"{page}: {command} is neither ours nor known"
+
+
+@pytest.mark.parametrize("block", blocks_of(README, "sh"))
+def test_a_block_of_the_readme_says_what_it_needs_or_needs_nothing(block: str) -> None:
+    """What needs nothing are targets of make: that it knows them is asked here, what they run is tested elsewhere."""
+    if block.startswith("# needs a download"):
+        return
+    targets = [line.split("#")[0].split() for line in block.splitlines()]
+    assert {command for command, _ in targets} == {"make"}
+    for command, target in targets:
+        subprocess.run([command, "--dry-run", target], cwd=ROOT, check=True, capture_output=True)
 
 
 def test_a_wrong_option_would_be_found() -> None:

@@ -10,7 +10,7 @@ from fcer.core.statistics import wilcoxon_test
 from fcer.core.zones import FAMILIES, KAPPAS, ZoneFamily, draw_zone
 from fcer.errors import FcerWarning, InputError, PredictionsError
 from fcer.evaluation.recalibrated import calibrated_maps, choose_from_maps, near_fire_counts
-from fcer.evaluation.zone_table import area_tests, zone_tables
+from fcer.evaluation.zone_table import ZoneTables, area_tests, zone_tables
 from fcer.evaluation.zones import fit_family, fit_rules, measure_zones
 from fcer.maps.predicted_maps import PredictedMaps
 from simulated_fires import mean_of_days, simulate_fires
@@ -38,6 +38,15 @@ def held_out() -> PredictedMaps:
 @pytest.fixture(scope="module")
 def tables(calibration: PredictedMaps, held_out: PredictedMaps):
     return zone_tables([calibration], held_out, ["student", "noisy"], n_draws=200)
+
+
+def test_numbers_stay_numbers_beside_a_table_without_zones(tables, calibration: PredictedMaps):
+    with pytest.warns(FcerWarning, match="too few fires"):
+        nothing = zone_tables([calibration], calibration, ["student"], misses=[0.001], families=["margin"], n_draws=0)
+    joined = ZoneTables.join([tables, nothing])
+    assert len(joined.by_fire) == len(tables.by_fire) and len(joined.table) == len(tables.table) + 1
+    numbers = ["miss", "area_km2", "burnt_km2", "nominal_miss"]
+    assert (joined.by_fire[numbers].dtypes == "float64").all(), "what paired tests compute with"
 
 
 @pytest.mark.parametrize("family", [ZoneFamily("threshold"), ZoneFamily("margin"), ZoneFamily("widened", 2.0)])

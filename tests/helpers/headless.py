@@ -30,5 +30,5 @@ def open_page(page: Path, profile: Path) -> tuple[str, list[str]]:
         "--dump-dom",
         page.as_uri(),
     ]
-    done = subprocess.run(call, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(call, capture_output=True, text=True, timeout=600, check=True)
     return done.stdout, re.findall(r":CONSOLE:\d+\] (.*)", done.stderr)

@@ -1,4 +1,4 @@
-"""The package of CONTRIBUTING's examples, installed for a test: a module, and the notes that pip leaves beside it."""
+"""The examples in docs/design.md as an installed package: a module, and the notes that pip leaves beside it."""
 
 import sys
 import tomllib
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from documentation import ROOT, blocks_of
+from documentation import DOCS, blocks_of
 from fcer.data.readers import reader
 from fcer.evaluation.calibrators import calibrator
 from fcer.models.backbones import backbone
 from fcer.uncertainty.registry import method
 
 DOORS = (method, backbone, reader, calibrator)
-EXAMPLES = "\n".join(blocks_of(ROOT / "CONTRIBUTING.md", "python"))
-NAMED: dict[str, dict[str, str]] = tomllib.loads("\n".join(blocks_of(ROOT / "CONTRIBUTING.md", "toml")))["project"][
+EXAMPLES = "\n".join(blocks_of(DOCS / "design.md", "python"))
+NAMED: dict[str, dict[str, str]] = tomllib.loads("\n".join(blocks_of(DOCS / "design.md", "toml")))["project"][
     "entry-points"
 ]
 

@@ -255,7 +255,7 @@ BAD = {
     ),
     "fire in the padding": (
         sized_arrays() | {"y": np.pad(np.ones((1, 1, 1), np.uint8), ((18, 1), (5, 0), (0, 6)))},
-        "y has fire in image 18 beyond its size; write 0 there, or mend size",
+        "y has fire in image 18 beyond its size; write 0 there, or correct size",
     ),
     "NaN in the padding": (
         with_value("student_prob", np.nan)

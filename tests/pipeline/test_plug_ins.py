@@ -1,4 +1,4 @@
-"""CONTRIBUTING's examples as a package that is installed: a study with one of each, and what becomes of broken ones."""
+"""The examples of docs/design.md as an installed package: a study with one of each, and what becomes of broken ones."""
 
 import os
 import subprocess
@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from fcer import Study, configure
-from fcer.core.recalibration import FireCounts, Recalibration, choose_recalibration
+from fcer.core.fire_counts import FireCounts
+from fcer.core.recalibration import Recalibration
+from fcer.core.recalibration_fits import choose_recalibration
 from fcer.data.catalog import open_catalog, open_fires
 from fcer.data.inspection import inspect
 from fcer.data.synthetic.fires import synthesize
-from fcer.errors import CheckpointError, ConfigError, DataError, FcerWarning, InputError
+from fcer.errors import CheckpointError, ConfigError, DataError, FcerWarning
 from fcer.models.backbones import build
 from fcer.models.calibration_files import load_calibration
 from fcer.models.packed import PackedBackbone
@@ -175,7 +177,8 @@ def test_a_calibrator_is_chosen_where_it_is_better_and_nowhere_else(rate, chosen
 
 
 @pytest.mark.parametrize("knots", [[(0, 1), (1, 0)], [(0, 0), (1, 2)], [(0, float("nan"))], [], None])
-def test_a_calibrator_that_gives_nonsense_is_named(knots: object):
-    nonsense = type("Nonsense", (), {"fit": lambda *_: knots})
-    with pytest.raises(InputError, match=r"^calibrators: nonsense cannot be fitted \(.*\); mend or uninstall it$"):
-        choose_recalibration(_counts(lambda x: x), others={"nonsense": nonsense()})
+def test_a_calibrator_that_gives_nonsense_is_named_and_left_out(knots: object):
+    nonsense, counts = type("Nonsense", (), {"fit": lambda *_: knots}), _counts(lambda x: x)
+    with pytest.warns(FcerWarning, match=r"^calibrators: nonsense cannot be fitted \(.*\); it is left out$"):
+        choice = choose_recalibration(counts, others={"nonsense": nonsense(), "cliff": Cliff()})
+    assert choice == choose_recalibration(counts, others={"cliff": Cliff()})

@@ -29,7 +29,7 @@ def make_sound(folder: Path) -> None:
     options = ("--bootstrap", "5", "--radii", "0", "2", "--work", str(folder / "work"))
     out = ("--out", str(folder / "results"))
     if main(["evaluate", "--predictions", str(folder / "predictions_2018.npz"), *out, *options]) != 0:
-        raise SystemExit("the sound input is not: mend that first")
+        raise SystemExit("the sound input is not sound: correct that first")
     (journal,) = (folder / "work" / "runs").glob("*/journal.jsonl")
     entries = [line for line in journal.read_text().splitlines() if '"op"' in line]
     (folder / "journal").mkdir()

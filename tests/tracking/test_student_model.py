@@ -104,6 +104,7 @@ def test_a_model_says_that_it_is_registered_and_has_a_card(
     assert not [metric.key for metric in model.metrics if metric.key.startswith("system/")]
     assert "validation AUROC 0.700 (95 %: 0.600 to 0.800 over draws of fires)" in version.description
     assert f"run `{run_id}`" in version.description and "2 members" in version.description
+    assert model.tags["mlflow.note.content"] == version.description
     assert json.loads(version.tags["val_by_fire"]) == {"fire_1": {"auroc": 0.75}}
 
 

@@ -3,10 +3,13 @@
 from fcer.commands.tracked import command_run
 from fcer.config import Resolved
 from fcer.deploy.calibrated import guarantee
-from fcer.errors import ConfigError, FcerError
+from fcer.errors import ConfigError, InputError
 from fcer.models.calibration_files import calibration_file, load_calibration, save_calibration
+from fcer.models.student_files import load_student
 from fcer.pipeline.calibration import calibrate_student
+from fcer.pipeline.calibration_log import log_calibration
 from fcer.pipeline.study_data import StudyData, detection_settings
+from fcer.pipeline.validation_maps import members_here
 from fcer.registry.calibrations import store_calibration
 from fcer.registry.find_student import CHAMPION_URI, find_student
 from fcer.runtime.files import scratch_folder
@@ -28,11 +31,16 @@ def run(resolved: Resolved) -> None:
         scratch_folder(config.work, "student") as download,
     ):
         found = find_student(config.model or CHAMPION_URI, download)
-        calibration_file(found.folder).unlink(missing_ok=True)
-        calibration = calibrate_student(StudyData(config), found.folder, config.miss, print)
-        if calibration is None:
-            raise FcerError(f"model: {found.identity['uri']} could not be calibrated; see the line above")
-        log.file(calibration_file(found.folder), "calibration")
+        data, loaded = StudyData(config), load_student(found.folder)
+        members = members_here(data, loaded)
+        if loaded.head.frozen and len(members) < 2:
+            print("its ensemble's other members are not in this work folder: its own validation fires calibrate alone")
+        try:
+            calibration = calibrate_student(data, found.folder, config.miss, print, members, anew=True)
+        except InputError as error:
+            raise InputError(f"model: {found.identity['uri']} cannot be calibrated: {error}") from error
+        assert calibration is not None
+        log_calibration(log, found.folder, "calibration")
         log.tags({"fcer.student": calibration.student})
         said = [store_calibration(found, calibration, log.id, config.work)]
         said += [guarantee(rule, calibration.chose_epoch) for rule in calibration.rules_of("threshold")]

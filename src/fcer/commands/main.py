@@ -30,6 +30,8 @@ def run(resolved: Resolved) -> None:
             report.link({"evaluation": evaluation.id})
             page = study.under(report).report(out, provenance={**said_of_now(), "evaluation run": evaluation.id})
             report.note(evaluation_note(results))
+        data, years = study.data(), study.setup.test_years
+        log.dataset(data.catalog.root, data.fingerprint(years), "study", data.profile(years))
         log.metrics(headline(results))
         log.link({"evaluation": evaluation.id, "report": report.id})
         log.note(evaluation_note(results))

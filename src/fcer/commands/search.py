@@ -66,7 +66,7 @@ def _dashboard(store: TrialStore) -> None:
     program, address = shutil.which("optuna-dashboard"), str(store.file) if store.is_journal else store.url
     if program is None:
         shown = str(store.file) if store.is_journal else store.shown
-        print(f"open the study in a browser with: pip install optuna-dashboard && optuna-dashboard '{shown}'")
+        print(f"open the study in a browser with: pip install 'fcer[dashboard]' && optuna-dashboard '{shown}'")
         return
     subprocess.run([program, address], check=False)
 

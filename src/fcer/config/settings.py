@@ -73,6 +73,9 @@ class Config:
     member_batch_size: int = option(16, "samples in a batch", low=1)
     member_schedule: str = option("cosine", "how the learning rate falls", choices=("cosine", "plateau"))
     pos_weight: float = option(5.0, "weight of fire pixels in the loss", low=1e-9)
+    member_apart: bool = option(
+        True, "keep half of the validation fires for calibration alone, where each half has 39; else all choose epochs"
+    )
     member_dropout: float = option(
         0.0, "share of the decoder's maps that training leaves out, as mc_dropout then does too", low=0, high=0.9
     )
@@ -275,7 +278,8 @@ class Config:
 
     # Fires from detections
     detections: tuple[Path, ...] = option(
-        (), "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: of synthetic fires"
+        (),
+        "VIIRS detections as NASA FIRMS offers them: CSV or JSON, plain, gzip or zip; none: those of synthetic fires",
     )
     layer: tuple[str, ...] = option(
         (),
@@ -299,7 +303,8 @@ class Config:
     workers: int = option(0, "processes that work side by side; 0: one for each core", low=0)
     cluster: str | None = option(
         None,
-        "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: none",
+        "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: this "
+        "machine alone",
         check=checks.cluster,
     )
 

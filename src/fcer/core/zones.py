@@ -132,6 +132,9 @@ class ZoneRule:
     """Of the zone, mean over the calibration fires."""
     area_2n_km2: float
     """The same, of the zone that twice as many fires like these would choose."""
+    cross_bound: float | None = None
+    """Where several models' fires calibrate: what bounds the expected miss of all their zones together, whatever the
+    models. `bound` is then that of models which are alike."""
 
     def __post_init__(self) -> None:
         if not 0 < self.bound <= self.miss * (1 + 1e-9) < 1:
@@ -140,10 +143,15 @@ class ZoneRule:
             raise ValueError(f"level {self.level} from {self.n_fires} fires, {self.reserved} reserved, is no zone")
         if not 0 <= self.area_2n_km2 <= self.area_km2 * (1 + 1e-9) < math.inf:
             raise ValueError(f"{self.area_km2} km2, {self.area_2n_km2} km2 with more fires, are no areas")
+        if self.cross_bound is not None and not self.bound <= self.cross_bound * (1 + 1e-9) < 1 + 1e-6:
+            raise ValueError(f"a bound of {self.cross_bound} whatever the models, below {self.bound}, is none")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, which has no infinity: null stands for the level of the whole image."""
-        return {**asdict(self), "level": None if math.isinf(self.level) else self.level}
+        values = {**asdict(self), "level": None if math.isinf(self.level) else self.level}
+        if self.cross_bound is None:
+            del values["cross_bound"]
+        return values
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "ZoneRule":

@@ -76,7 +76,7 @@ def _convert_fire(task: _Task) -> bool | str:
 
 
 def _is_complete(target: Path, fire: GeoTIFFFire) -> bool:
-    """Whether `target` was converted from these very files: they may have been mended or gained days since."""
+    """Whether `target` was converted from these very files: they may have been repaired or gained days since."""
     try:
         return open_hdf5(target).source == _identity(fire)
     except DataError:

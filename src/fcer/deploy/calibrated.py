@@ -126,11 +126,15 @@ def guarantee(rule: ZoneRule, chose_epoch: bool = False, adapted: Adaptation | N
             f"which was adapted to {adapted.days} verified days from {adapted.first} to {adapted.last}. This is a mean "
             "over time, whatever fires come, and no promise for the next one."
         )
-    of_groups = f" cross-fitted in groups of up to {rule.reserved}" if rule.reserved > 1 else ""
+    by, alike, of_groups = "", "", f" cross-fitted in groups of up to {rule.reserved}" if rule.reserved > 1 else ""
+    if rule.cross_bound is not None:
+        by = ", each under a model that was not trained on it"
+        whatever = f"{100 * rule.cross_bound:.3g} % outside all their zones together"
+        alike = f" and this model like theirs (whatever the models: {whatever})"
     words = (
         f"On average over fires, at most {100 * rule.miss:.3g} % of the next day's fire lies outside this zone (bound "
-        f"{100 * rule.bound:.3g} %, from {rule.n_fires} calibration fires{of_groups}, one loss a fire). "
-        "This holds if the fire is of the same kind as those, not for every single fire."
+        f"{100 * rule.bound:.3g} %, from {rule.n_fires} calibration fires{of_groups}{by}, one loss a fire). "
+        f"This holds if the fire is of the same kind as those{alike}, not for every single fire."
     )
     if np.isneginf(rule.level):
         words += " With so few fires only the whole image keeps that promise."

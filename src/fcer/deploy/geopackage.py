@@ -12,6 +12,9 @@ from fcer.runtime.files import atomic_path
 
 __all__ = ["write_geopackage"]
 
+_VERSION = {"VERSION": "1.2"}
+"""Of the format: GDAL's own default is newer, and programs of a few years ago warn of it."""
+
 
 def write_geopackage(path: Path, features: Sequence[Feature]) -> None:
     """Write a layer for each kind of polygon that there is; the file appears once it is whole."""
@@ -36,4 +39,5 @@ def write_geopackage(path: Path, features: Sequence[Feature]) -> None:
                 crs="EPSG:4326",
                 promote_to_multi=True,
                 append=partial.exists(),
+                dataset_options=_VERSION,
             )

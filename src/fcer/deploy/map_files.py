@@ -187,10 +187,11 @@ class MapFiles:
 
         model = f"{self.identity['name']} {self.identity['version']}" if "name" in self.identity else "a student"
         last = f" to {predicted.dates[-1]}" if predicted.dates else ""
+        days = self.loaded.student.backbone.days
         synthetic = " (SYNTHETIC)" if never_burnt(fire) else ""
         look = QuickLook(
             title=f"{fire.name}{synthetic}, {predicted.predicted or 'the day after its last'}",
-            note=f"predicted by {model} from {self.loaded.student.backbone.days} days{last}",
+            note=f"predicted by {model} from {days} day{'s' if days > 1 else ''}{last}",
             probability=calibrated.probability,
             uncertainty=predicted.uncertainty,
             today=predicted.today,

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -26,6 +27,7 @@ from fcer.runtime.files import atomic_path
 __all__ = ["QuickLook", "mask_edges", "write_quicklook"]
 
 _INK, _TODAY, _ZONE, _NOTHING = "#222222", "#0072b2", "#c2185b", "#d9d9d9"
+_BEYOND, _VEIL = "#8d86a0", 0.25
 _PANEL_INCHES = 4.6
 _DPI = 150
 
@@ -45,6 +47,11 @@ class QuickLook:
     """None where the student has no calibration."""
     pixel_m: tuple[float, float]
     """Width and height of a pixel on the ground."""
+
+    @property
+    def aspect(self) -> float:
+        """How much taller than wide a pixel is."""
+        return self.pixel_m[1] / self.pixel_m[0]
 
 
 def write_quicklook(path: Path, look: QuickLook) -> None:
@@ -69,8 +76,7 @@ def mask_edges(mask: BoolArray) -> NDArray[np.float64]:
 
 def _draw(look: QuickLook) -> Figure:
     height, width = look.probability.shape
-    aspect = look.pixel_m[1] / look.pixel_m[0]
-    tall = float(np.clip(_PANEL_INCHES * height * aspect / width, 2.5, 9))
+    tall = float(np.clip(_PANEL_INCHES * height * look.aspect / width, 2.5, 9))
     figure = Figure(figsize=(2 * _PANEL_INCHES + 0.6, tall + 1.75), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     # Names come from files: a dollar in one is no formula
@@ -84,12 +90,16 @@ def _draw(look: QuickLook) -> Figure:
     top = float(np.nanmax(look.uncertainty)) or 1.0
     _panel(right, look.uncertainty, look, cmap="Blues", vmin=0, vmax=top, label="uncertainty")
     if look.zone is not None:
+        # A line alone does not say which side is inside
+        beyond = np.ma.masked_where(look.zone.mask, np.ones(look.zone.mask.shape))
+        left.imshow(beyond, aspect=look.aspect, cmap=ListedColormap([_BEYOND]), alpha=_VEIL, interpolation="nearest")
         for axes in (left, right):
             _outline(axes, look.zone.mask, _ZONE)
     marks = [
         Line2D([], [], color=_TODAY, marker="o", ms=5, lw=0, label="active fire today"),
         Line2D([], [], color=_INK, lw=1.6, label="predicted perimeter"),
         *([Line2D([], [], color=_ZONE, lw=1.6, label=_promise(look.zone))] if look.zone else []),
+        *([Patch(color=_BEYOND, alpha=_VEIL, label="outside of it")] if look.zone and not look.zone.mask.all() else []),
         *([Patch(color=_NOTHING, label="no data")] if np.isnan(look.probability).any() else []),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9)
@@ -103,8 +113,7 @@ def _promise(zone: GuaranteedZone) -> str:
 
 def _panel(axes: Axes, values: FloatArray, look: QuickLook, *, label: str, **colours: Any) -> None:
     axes.set_facecolor(_NOTHING)
-    aspect = look.pixel_m[1] / look.pixel_m[0]
-    image = axes.imshow(values, aspect=aspect, interpolation="nearest", **colours)
+    image = axes.imshow(values, aspect=look.aspect, interpolation="nearest", **colours)
     bar = axes.figure.colorbar(image, ax=axes, orientation="horizontal", shrink=0.6, aspect=30, pad=0.02)
     bar.set_label(label, fontsize=9)
     bar.ax.tick_params(labelsize=8)

@@ -6,7 +6,8 @@ my_calibrator = "my_package:MyCalibrator"
 
 from typing import Any
 
-from fcer.core.recalibration import KINDS, Calibrator
+from fcer.core.recalibration import KINDS
+from fcer.core.recalibration_fits import Calibrator
 from fcer.runtime import doors
 from fcer.runtime.doors import Door, made_as
 
@@ -16,7 +17,7 @@ __all__ = ["calibrator"]
 def _accepted(name: str, kind: Any) -> Calibrator:
     if name in KINDS:
         raise ValueError("the name is taken")
-    return made_as(Calibrator, kind, "it lacks fit of fcer.core.recalibration.Calibrator")
+    return made_as(Calibrator, kind, "it lacks fit of fcer.core.recalibration_fits.Calibrator")
 
 
 calibrator: Door[Calibrator] = Door(doors.CALIBRATORS, _accepted)

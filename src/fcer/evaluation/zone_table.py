@@ -10,7 +10,7 @@ import pandas as pd
 from fcer.core.arrays import IntArray
 from fcer.core.bootstrap import bootstrap_median, bootstrap_ratio, draw_fires, percentile_interval
 from fcer.core.recalibration import NONE, Recalibration
-from fcer.core.risk_control import cross_bound, smallest_miss, zone_as_if
+from fcer.core.risk_control import smallest_miss, zone_as_if
 from fcer.core.statistics import holm_correction, wilcoxon_test
 from fcer.core.zones import FAMILIES, FamilyName, ZoneRule
 from fcer.errors import FcerWarning
@@ -34,8 +34,8 @@ class ZoneTables(NamedTuple):
 
     @classmethod
     def join(cls, parts: Sequence["ZoneTables"]) -> "ZoneTables":
-        """All of them, one below the other."""
-        return cls(*(pd.concat(tables, ignore_index=True) for tables in zip(*parts, strict=True)))
+        """All of them, one below the other; numbers stay numbers where a part has none."""
+        return cls(*(pd.concat(tables, ignore_index=True).infer_objects() for tables in zip(*parts, strict=True)))
 
 
 def zone_tables(
@@ -54,15 +54,15 @@ def zone_tables(
     """Zones calibrated on the fires of some files, on the fires of another.
 
     The guarantee is that of fires which could change places, under one model. Files of several years come from several
-    models, each of which had not seen its fires: what their fires bound then holds as far as the models are alike.
+    models, each of which had not seen its fires: what their fires promise then holds as far as the models are alike,
+    and `bound`, which holds whatever the models, can lie above the nominal miss.
 
     Columns of the table: `realised_miss` over the `fires` with burnt pixels and `area_km2` over all days of all fires,
     each with its 95 % interval over draws of fires; `times_burnt`, that area against the burnt one; `exceeds`, whether
     the whole interval of the realised miss lies above the nominal one. A miss that the calibration fires cannot
     guarantee has a row without a zone (and a warning), since families do not calibrate on the same fires.
 
-    `fitted` is `cross` where the files of other years, each from a model that had not seen its fires, calibrate: their
-    `bound` is then the one that cross-fitting has whatever the models, and can lie above the nominal miss.
+    `fitted` is `cross` where test years calibrate each other, and `validation` where validation fires do.
     """
     rows: list[dict[str, Any]] = []
     by_fire: list[pd.DataFrame] = []
@@ -87,8 +87,6 @@ def zone_tables(
                 place = int(np.flatnonzero(held.family.levels == rule.level)[0])
                 later = held.area_km2[:, zone_as_if(fires.miss, miss, 2)].mean()
                 rows.append({**key, **known, **_row(held, rule, place, draws), "area_2n_km2": later})
-                if fitted == "cross" and len(calibration) > 1:
-                    rows[-1]["bound"] = cross_bound(fires.miss, place, fires.group)
                 by_fire.append(pd.DataFrame({**key, **held.at(place)}))
     if refused and fitted == "validation":  # which somebody may want to add fires to
         names = ", ".join(maps.source for maps in calibration)
@@ -171,6 +169,6 @@ def _row(held: FireZones, rule: ZoneRule, place: int, draws: IntArray) -> dict[s
         "burnt_km2": burnt,
         "times_burnt": float(area.mean()) / burnt,
         "tie_share": held.tie_share(place),
-        "bound": rule.bound,
+        "bound": rule.bound if rule.cross_bound is None else rule.cross_bound,
         "level": rule.level,
     }

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.core.recalibration import NONE, Recalibration
 from fcer.core.regions import PIXEL_METRES
-from fcer.core.risk_control import control_risk, zone_as_if
+from fcer.core.risk_control import control_risk, cross_bound, zone_as_if
 from fcer.core.zones import KAPPAS, FamilyName, ZoneCounts, ZoneFamily, ZoneRule
 from fcer.errors import InputError
 from fcer.evaluation.recalibrated import number_fires
@@ -155,9 +155,11 @@ def fit_family(
 def fit_rules(fires: FireZones, misses: Sequence[float] = MISSES, group: Sequence[str] | None = None) -> list[ZoneRule]:
     """The smallest zone for each miss; one that so few fires cannot guarantee is refused with a sentence.
 
-    `group` as in `control_risk`: fires' groups in cross-fitting.
+    `group` as in `control_risk`: fires' groups in cross-fitting. Without it, fires of several groups, each under a
+    model of its own, calibrate as if the models were alike, and `cross_bound` says what holds whatever they are.
     """
     rules = []
+    several = group is None and len(np.unique(fires.group[fires.has_burnt])) > 1
     mean_area = fires.area_km2.mean(axis=0)
     for miss in misses:
         found = control_risk(fires.miss, miss, group)
@@ -172,6 +174,7 @@ def fit_rules(fires: FireZones, misses: Sequence[float] = MISSES, group: Sequenc
                 reserved=found.reserved,
                 area_km2=float(mean_area[found.place]),
                 area_2n_km2=float(mean_area[later]),
+                cross_bound=cross_bound(fires.miss, found.place, fires.group) if several else None,
             )
         )
     return rules

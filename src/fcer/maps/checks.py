@@ -132,7 +132,7 @@ def check_padding(fire: NDArray[np.bool_], inside: NDArray[np.bool_] | None, fir
     outside = np.flatnonzero((fire & ~inside).any(axis=(1, 2)))
     if outside.size:
         raise PredictionsError(
-            f"{source}: y has fire in image {first + outside[0]} beyond its size; write 0 there, or mend size"
+            f"{source}: y has fire in image {first + outside[0]} beyond its size; write 0 there, or correct size"
         )
 
 

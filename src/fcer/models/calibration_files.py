@@ -19,6 +19,7 @@ __all__ = [
     "Calibration",
     "calibration_file",
     "calibration_id",
+    "calibration_table_file",
     "calibration_text",
     "load_calibration",
     "save_calibration",
@@ -82,6 +83,11 @@ class Calibration:
 def calibration_file(folder: Path) -> Path:
     """Where a student's calibration lies."""
     return folder / "calibration.json"
+
+
+def calibration_table_file(folder: Path) -> Path:
+    """Where it is written what the calibration changed, in every region of the sweep."""
+    return folder / "calibration_by_region.csv"
 
 
 def calibration_text(calibration: Calibration) -> str:

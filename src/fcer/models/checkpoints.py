@@ -48,6 +48,8 @@ class CheckpointInfo:
     """Weight of a burning pixel in the loss that they were trained with; none where that is not known."""
     margin: int = 0
     """Pixels that images grow by before they are predicted with them; released ones', and older ones', do not."""
+    apart: bool = False
+    """Whether half of its validation fires, left for calibration, had no part in choosing its epoch."""
 
     def __post_init__(self) -> None:
         if backbones.backbone.find(self.arch) is None:

@@ -37,6 +37,8 @@ class Member:
     """What it sees of a day: indices among the channels after preprocessing."""
     pos_weight: float | None
     """Weight of a burning pixel in its training; none where the checkpoint does not say."""
+    apart: bool = False
+    """As in its `CheckpointInfo`."""
 
     @property
     def fold(self) -> Fold:
@@ -136,6 +138,5 @@ def _own(path: Path, arch: str, slot: Slot, features: Sequence[int]) -> Member:
             "for, or another --checkpoints"
         )
     normalization = Normalization(info.mean, info.std, f"of {path.name}")
-    return Member(
-        slot, path, content_hash(path), fast(backbone), normalization, info.val_ap, None, info.features, info.pos_weight
-    )
+    said: Any = {name: getattr(info, name) for name in ("val_ap", "features", "pos_weight", "apart")}
+    return Member(slot, path, content_hash(path), fast(backbone), normalization, file_ap=None, **said)

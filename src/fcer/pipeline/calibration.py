@@ -1,67 +1,87 @@
 """What a student's probabilities mean near the fire, and zones with a guarantee: from its validation fires."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fcer import __version__
-from fcer.core.disagreement import entropy
-from fcer.core.recalibration import Recalibration, RecalibrationChoice
-from fcer.core.zones import FAMILIES, ZoneRule
+from fcer.core.recalibration import Recalibration
+from fcer.core.risk_control import ENOUGH_FIRES, smallest_miss
+from fcer.core.zones import FAMILIES, FamilyName, ZoneRule
 from fcer.errors import InputError
-from fcer.evaluation.calibration_table import calibration_rows
+from fcer.evaluation.calibration_table import calibration_rows, held_out_rows
 from fcer.evaluation.calibrators import calibrator
 from fcer.evaluation.guarantees import Guarantees
 from fcer.evaluation.recalibrated import choose_from_maps, number_fires
 from fcer.evaluation.results import Results
-from fcer.evaluation.zone_table import zone_tables
+from fcer.evaluation.settle import parse_radii
+from fcer.evaluation.zone_table import ZoneTables, zone_tables
 from fcer.evaluation.zones import fit_family, fit_rules
-from fcer.maps.predicted_maps import PredictedMaps, open_maps, write_maps
-from fcer.models.calibration_files import Calibration, load_calibration, save_calibration
-from fcer.models.ensemble import batches_of, sample_labels, standardise
-from fcer.models.student_files import LoadedStudent, load_student
+from fcer.maps.predicted_maps import PredictedMaps, open_maps
+from fcer.models.calibration_files import Calibration, calibration_table_file, load_calibration, save_calibration
+from fcer.models.members import Member
+from fcer.models.student_files import load_student
+from fcer.pipeline.calibration_log import tell_calibration
 from fcer.pipeline.expected import expectations_of
 from fcer.pipeline.scoring import prior_of
 from fcer.pipeline.study_data import Say, StudyData
+from fcer.pipeline.validation_maps import members_beside, other_maps, validation_maps
 from fcer.runtime import doors
-from fcer.runtime.steps import Step
+from fcer.runtime.files import atomic_path
 
 __all__ = ["calibrate_student", "student_guarantees"]
-
-_SCHEMA = 1
-"""Raised when the maps of the same validation fires would be others."""
 
 _METHODS = ("student", "entropy")
 """Zones are compared among methods of one pass: an ensemble's other members have seen the validation fires."""
 
+_OF_ONE_NUMBER: tuple[FamilyName, ...] = ("threshold", "margin")
+"""Families that need a probability alone, which every member has."""
 
-def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], say: Say) -> Calibration | None:
+
+def calibrate_student(
+    data: StudyData,
+    folder: Path,
+    misses: Sequence[float],
+    say: Say,
+    members: Sequence[Member] = (),
+    *,
+    anew: bool = False,
+) -> Calibration | None:
     """The calibration in the student's folder, made where it is not there for these misses.
 
-    Its fires also chose the student's epoch: few datasets have enough to hold others out, and every zone says so. None
-    where they are too few to say anything, which is said too.
+    Its validation fires calibrate it: those that chose no epoch, where there were enough to keep some apart, else those
+    that did, and every zone says so. Where they are fewer than `ENOUGH_FIRES`, zones are calibrated on the validation
+    fires of the `members` beside it too, each of which was not trained on its own. None where fires are too few to say
+    anything, which is said too.
+
+    With `anew` it is made whatever is there, and where it cannot be, or has no zone, an InputError says why.
     """
     loaded = load_student(folder)
-    there = load_calibration(folder, loaded.head.key)
     calibrators = tuple(doors.signed(doors.CALIBRATORS, name) for name in calibrator.installed)
-    if (
-        there is not None
-        and {rule.miss for rule in there.rules} >= _possible(misses, len(there.fires))
-        and set(calibrators) <= set(there.calibrators)
-    ):
+    beside = members_beside(loaded, members)
+    there = None if anew else load_calibration(folder, loaded.head.key)
+    if there is not None and _serves(there, misses, calibrators, beside):
         return there
     prior = prior_of(data.config)
-    with validation_maps(data, loaded) as maps:
+    with ExitStack() as opened:
         try:
+            own = opened.enter_context(validation_maps(data, loaded))
             weight = prior.weight if prior.kind == "prior" else None
-            choice = choose_from_maps([maps], "student", loaded.head.anchor_px, weight)
-            rules = _rules(maps, prior, misses)
+            choice = choose_from_maps([own], "student", loaded.head.anchor_px, weight)
+            several = _with_others(data, own, beside, prior, opened)
+            rules = _rules(several, prior, misses, strict=anew)
         except InputError as error:
+            if anew:
+                raise
             say(f"{folder.name}: not calibrated, since {error}")
             return None
-        fires = tuple(map(str, number_fires(maps)[0]))
-        expected = expectations_of(maps, data.central_samples(loaded.head.val_years), loaded, choice.recalibration)
+        samples = data.calibration_samples(loaded.head.val_years, apart=loaded.backbone.apart)
+        expected = expectations_of(own, samples, loaded, choice.recalibration)
+        table = held_out_rows(own, "student", choice, parse_radii(data.config.radii))
+        fires = tuple(map(str, number_fires(own)[0]))
     calibration = Calibration(
         student=loaded.head.key,
         recalibration=choice.recalibration,
@@ -69,108 +89,84 @@ def calibrate_student(data: StudyData, folder: Path, misses: Sequence[float], sa
         rules=rules,
         radius_px=loaded.head.anchor_px,
         fires=fires,
-        chose_epoch=True,
+        chose_epoch=not loaded.backbone.apart,
         code_version=__version__,
         expected=expected,
         calibrators=calibrators,
     )
+    with atomic_path(calibration_table_file(folder)) as partial:
+        table.to_csv(partial, index=False)
     save_calibration(folder, calibration)
-    _tell(say, folder.name, calibration, choice, misses)
+    tell_calibration(say, folder.name, calibration, choice, misses)
     return calibration
 
 
 def student_guarantees(
-    data: StudyData, students: Sequence[Path], test_files: Sequence[Path], results: Results
+    data: StudyData,
+    students: Sequence[tuple[Path, Sequence[Member]]],
+    test_files: Sequence[Path],
+    results: Results,
 ) -> Guarantees | None:
-    """What the calibrations of the years' students, which `predict` applies, promise and keep on the test years."""
+    """What the calibrations of the years' students, which `predict` applies, promise and keep on the test years.
+
+    Each student comes with the members that taught it.
+    """
     config, prior = data.config, prior_of(data.config)
     found = []
-    for folder, file in zip(students, test_files, strict=True):
+    for (folder, members), file in zip(students, test_files, strict=True):
         loaded = load_student(folder)
         calibration = load_calibration(folder, loaded.head.key)
         if calibration is None or not calibration.rules:
             continue
-        with open_maps(file) as test, validation_maps(data, loaded) as validation:
+        with ExitStack() as opened:
+            test = opened.enter_context(open_maps(file))
+            own = opened.enter_context(validation_maps(data, loaded))
+            several = _with_others(data, own, members_beside(loaded, members), prior, opened)
             methods = [name for name in _METHODS if name in test.methods]
-            zones = zone_tables(
-                [validation],
-                test,
-                methods,
-                misses=config.miss,
-                recalibrations=dict.fromkeys(methods, prior),
-                n_draws=config.bootstrap,
-                seed=config.seed,
-            )
+            how: Any = {"misses": config.miss, "n_draws": config.bootstrap, "seed": config.seed}
+            how["recalibrations"] = dict.fromkeys(methods, prior)
+            others = [family for family in FAMILIES if family not in _OF_ONE_NUMBER]
+            of_all = zone_tables(several, test, methods, families=_OF_ONE_NUMBER, **how)
+            zones = ZoneTables.join([of_all, zone_tables([own], test, methods, families=others, **how)])
             radii = list(results.sweep["radius_px"].unique())
             rows = calibration_rows(test, {"student": calibration.recalibration}, radii, "validation")
             found.append(Guarantees(zones, rows))
     return Guarantees.join(found)
 
 
-def validation_maps(data: StudyData, loaded: LoadedStudent) -> PredictedMaps:
-    """The student's maps of its validation fires, which its backbone was not trained on."""
-    years = loaded.head.val_years
-    dataset = data.open(years)
-    decided_by = {"student": loaded.head.key, "data": dataset.fingerprint(years), "leading": data.config.leading}
-    step = Step(_SCHEMA, {**decided_by, "crop": data.config.crop})
-    path = step.home(data.work.calibrations, loaded.folder.name).with_suffix(".npz")
-    if not step.is_at(path):
-        step.begin(path)
-        _predict(data, loaded, path)
-        step.finish(path)
-    return open_maps(path)
+def _serves(there: Calibration, misses: Sequence[float], calibrators: Sequence[str], beside: Sequence[Member]) -> bool:
+    """Whether a calibration that was made before says all that is asked for, from as many fires as there are."""
+    zones = there.rules_of("threshold")
+    if not zones or not set(calibrators) <= set(there.calibrators):
+        return False
+    n_fires = zones[0].n_fires
+    all_fires = n_fires >= ENOUGH_FIRES or zones[0].cross_bound is not None or not beside
+    return all_fires and {rule.miss for rule in zones} >= {miss for miss in misses if miss >= smallest_miss(n_fires)}
 
 
-def _predict(data: StudyData, loaded: LoadedStudent, path: Path) -> None:
-    samples = data.central_samples(loaded.head.val_years)
-    prob, unc, burnt = [], [], []
-    for where in batches_of(samples):
-        read = [samples.raw(k) for k in range(where.start, where.stop)]
-        maps = loaded.student.predict(standardise(read, samples, loaded.normalization))
-        prob.append(maps.probability_BHW.cpu().numpy())
-        unc.append(maps.uncertainty_BHW.cpu().numpy())
-        burnt.append(np.stack([label for _, label in read]))
-    p = np.concatenate(prob)
-    arrays = {
-        "y": np.concatenate(burnt),
-        "student_prob": p,
-        "student_unc": np.concatenate(unc),
-        "entropy_prob": p,
-        "entropy_unc": entropy(p).astype(np.float32),
-        **sample_labels(samples),
-    }
-    write_maps(path, PredictedMaps.from_arrays(arrays, year=loaded.head.val_years[0], source=str(path)))
+def _with_others(
+    data: StudyData, own: PredictedMaps, beside: Sequence[Member], prior: Recalibration, opened: ExitStack
+) -> list[PredictedMaps]:
+    """The student's maps, and where their fires are few those of the members beside it."""
+    fires = fit_family([own], "student", "threshold", prior)
+    if np.count_nonzero(fires.has_burnt) >= ENOUGH_FIRES:
+        return [own]
+    return [own, *(opened.enter_context(other_maps(data, member)) for member in beside)]
 
 
-def _possible(misses: Sequence[float], fires: int) -> set[float]:
-    return {miss for miss in misses if miss >= 1 / (fires + 1)}
-
-
-def _rules(maps: PredictedMaps, prior: Recalibration, misses: Sequence[float]) -> tuple[ZoneRule, ...]:
-    """Of every family, for each miss that its fires can guarantee."""
+def _rules(
+    several: Sequence[PredictedMaps], prior: Recalibration, misses: Sequence[float], *, strict: bool
+) -> tuple[ZoneRule, ...]:
+    """Of every family, for each miss that its fires can guarantee; `strict`: at least for one."""
     rules: list[ZoneRule] = []
+    refused: dict[float, InputError] = {}
     for family in FAMILIES:
-        fires = fit_family([maps], "student", family, prior)
+        fires = fit_family(several if family in _OF_ONE_NUMBER else several[:1], "student", family, prior)
         for miss in misses:
             try:
                 rules += fit_rules(fires, [miss])
-            except InputError:
-                continue  # too few fires for so small a miss; what is there is told
+            except InputError as error:  # too few fires for so small a miss; what is there is told
+                refused.setdefault(miss, error)
+    if strict and not rules:
+        raise refused[max(misses)]
     return tuple(rules)
-
-
-def _tell(say: Say, name: str, calibration: Calibration, choice: RecalibrationChoice, misses: Sequence[float]) -> None:
-    candidates = ", ".join(f"{kind} {nll:.4f}" for kind, nll in choice.nll.items())
-    say(
-        f"{name}: calibrated by {calibration.recalibration.kind}; NLL of fires that a candidate was not fitted on, "
-        f"within {calibration.radius_px:.3g} px of the forecast's fire: {candidates} (ties to the simpler)"
-    )
-    zones = calibration.rules_of("threshold")
-    possible = "; ".join(
-        f"{rule.miss:g}: {rule.area_km2:.0f} km² on average, {rule.area_2n_km2:.0f} if {2 * rule.n_fires} fires like "
-        f"these {rule.n_fires} calibrated"
-        for rule in zones
-    )
-    lacking = [f"{miss:g}" for miss in misses if miss not in {rule.miss for rule in zones}]
-    without = f"; {len(calibration.fires)} fires cannot guarantee {', '.join(lacking)}" if lacking else ""
-    say(f"{name}: {f'zones by expected miss: {possible}' if possible else 'no zone'}{without}")

@@ -46,7 +46,7 @@ def open_ensemble(data: StudyData, year: int, log: RunLog, say: Say, *, compare:
 
     def validation(member: Member) -> Samples:
         try:
-            return data.central_samples(member.fold.validation)
+            return data.choosing_samples(member.fold.validation, apart=member.apart)
         except DataError as error:
             raise DataError(
                 f"select_by: {config.select_by} needs the validation years of {member.path.name} ({error}); add them, "

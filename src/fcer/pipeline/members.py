@@ -24,6 +24,7 @@ from fcer.training import (
     MemberResult,
     MemberSettings,
     MemberToTrain,
+    keeps_apart,
     train_member,
     train_on_cluster,
 )
@@ -95,7 +96,9 @@ def _folder(data: StudyData, folds: Sequence[Fold]) -> Path:
         return data.config.checkpoints
     dataset = _training_data(data, folds)
     fingerprint = dataset.fingerprint({fire.year for fire in dataset.catalog.fires})
-    step = Step(_SCHEMA, {"data": fingerprint, **MemberSettings.of(data.config).deciding()})
+    how = MemberSettings.of(data.config)
+    apart = {"apart": True} if any(keeps_apart(dataset, fold, how) for fold in folds) else {}
+    step = Step(_SCHEMA, {"data": fingerprint, **how.deciding(), **apart})
     return step.home(data.work.checkpoints, data.config.arch)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fcer.evaluation.results import Results  # whoever logs a forecast needs no evaluation
 
 __all__ = ["NO_LOG", "RunLog", "RunOnDemand"]
@@ -43,6 +45,9 @@ class RunLog:
 
     def text(self, text: str, name: str) -> None:
         """Keep a text with the run."""
+
+    def tables(self, tables: Mapping[str, "pd.DataFrame"]) -> None:
+        """Keep tables with the run, by name, where they can be looked at and compared."""
 
     def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
         """Which data was used: where it lay, what it held, what for, and in numbers how much."""

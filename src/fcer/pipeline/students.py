@@ -8,6 +8,7 @@ from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import fire_scores_file, head_file
 from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.calibration import calibrate_student
+from fcer.pipeline.calibration_log import log_calibration
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog, RunOnDemand
@@ -39,7 +40,7 @@ def distil_student(data: StudyData, ensemble: YearEnsemble, log: RunLog, say: Sa
             threshold=settle_threshold(config.threshold, ensemble.backbone.pos_weight),
             on_epoch=lambda record: run.log.curves(epoch_rows(record)),
         )
-        calibrate_student(data, distilled.folder, config.miss, say)
+        calibrate_student(data, distilled.folder, config.miss, say, ensemble.members)
         if distilled.fitted or not nested or not log.knows("fcer.student", distilled.info.key):
             _log(run.log, ensemble, teaching, distilled)
     info = distilled.info
@@ -67,7 +68,7 @@ def _log(log: RunLog, ensemble: YearEnsemble, teaching: Teaching, distilled: Dis
     log.file(distilled.folder / "history.json", "student")
     log.file(fire_scores_file(distilled.folder), "student")
     if calibration_file(distilled.folder).exists():
-        log.file(calibration_file(distilled.folder), "student")
+        log_calibration(log, distilled.folder, "student")
     log.note(_note(ensemble, distilled))
     scores = {**info.scores, **_cross_validated(ensemble), "anchor_px": info.anchor_px}
     log.model(distilled.folder, metrics=scores)

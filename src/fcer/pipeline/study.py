@@ -161,7 +161,7 @@ class Study:
         """What students that hold a calibration promise, held to the test years."""
         if "student" not in maps.passes:
             return None
-        students = [self.student(year).folder for year in self.setup.test_years]
+        students = [(self.student(year).folder, self.ensemble(year).members) for year in self.setup.test_years]
         return student_guarantees(self.setup, students, maps.files, results)
 
     def _out(self, out: Path | None) -> Path:

@@ -5,11 +5,12 @@ from functools import cached_property
 from pathlib import Path
 
 from fcer.config import Config
+from fcer.data.calibration_split import calibrating, choosing
 from fcer.data.catalog import Catalog
 from fcer.data.channels import feature_indices
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.detections import DetectionSettings, Ingested, ingest, sources_of
-from fcer.data.fire import SYNTHETIC_MANIFEST
+from fcer.data.fire import SYNTHETIC_MANIFEST, Fire
 from fcer.data.fire_split import open_fire_split
 from fcer.data.folds import GROUPS, NO_YEAR, SPLITS, Fold, fair_folds, operational_folds, years_of
 from fcer.data.samples import Samples
@@ -141,16 +142,26 @@ class StudyData:
 
     def central_samples(self, years: Sequence[int]) -> Samples:
         """Central crops of `years`, the same labels for every backbone; members standardise them themselves."""
-        return self._samples(self.open(years), years, self.config.crop)
+        return self._samples(self.open(years).fires(years), self.config.crop)
+
+    def choosing_samples(self, years: Sequence[int], *, apart: bool) -> Samples:
+        """Those of validation years that may choose something; all, unless some were kept `apart`."""
+        fires = self.open(years).fires(years)
+        return self._samples(choosing(fires) if apart else fires, self.config.crop)
+
+    def calibration_samples(self, years: Sequence[int], *, apart: bool) -> Samples:
+        """Those of validation years that calibrate; all, unless some were kept `apart`."""
+        fires = self.open(years).fires(years)
+        return self._samples(calibrating(fires) if apart else fires, self.config.crop)
 
     def test_samples(self, year: int) -> Samples:
         """What of a test year is predicted and scored: the central crops, or with `test_image: full` all of it."""
         whole = self.config.test_image == "full"
-        return self._samples(self.open([year], whole=whole), [year], None if whole else self.config.crop)
+        return self._samples(self.open([year], whole=whole).fires([year]), None if whole else self.config.crop)
 
-    def _samples(self, dataset: Dataset, years: Sequence[int], crop: int | None) -> Samples:
+    def _samples(self, fires: Sequence[Fire], crop: int | None) -> Samples:
         return Samples(
-            dataset.fires(years),
+            fires,
             days=architecture(self.config.arch).days,
             features=self.features,
             crop=crop,

@@ -12,7 +12,7 @@ from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.anchor_words import within_anchor
 from fcer.evaluation.results import Results
 from fcer.report.cases import Case, case_table, compared_methods, shown_methods
-from fcer.report.style import Figure, panel, plot_text
+from fcer.report.style import LOOK, Figure, plot_text
 
 __all__ = ["Window", "map_figure", "scale_bar", "uncertainty_limit", "window_around"]
 
@@ -196,16 +196,12 @@ def _draw_outlines(figure: go.Figure, case: Case, window: Window, row: int, colu
 
 def _finish(figure: go.Figure, limit: float, *, height: int, bar: float | None) -> None:
     """The look; scales as long as the share `bar` of the width: beside each other, or if long below one another."""
-    base = panel("", "", "").layout
     length = bar or 0.9
     apart = {"x": (0.25, 0.75), "y": (-0.01, -0.01)} if length < 0.5 else {"x": (0.5, 0.5), "y": (-0.01, -0.12)}
     style = {"orientation": "h", "thickness": 10, "len": length, "yanchor": "top", "outlinewidth": 0}
     bars = [{**style, "x": apart["x"][k], "y": apart["y"][k], "tickfont": {"size": 10}} for k in (0, 1)]
     figure.update_layout(
-        font=base.font,
-        template="none",
-        paper_bgcolor="white",
-        plot_bgcolor="white",
+        **LOOK,
         height=height,
         margin={"l": 4, "r": 4, "t": 60, "b": 72 if length < 0.5 else 104},
         coloraxis={

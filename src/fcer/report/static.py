@@ -27,7 +27,7 @@ class StaticFigures(NamedTuple):
 def write_static(figures: Sequence[Figure], out: Path) -> StaticFigures:
     """Write each panel in each format, as FIGURE_PANEL.SUFFIX."""
     if find_spec("kaleido") is None:
-        return StaticFigures([], "static figures are left out without kaleido; get it with pip install kaleido")
+        return StaticFigures([], "static figures are left out without kaleido; get it with pip install 'fcer[figures]'")
     panels = {
         figure.file_name(name): panel
         for figure in figures

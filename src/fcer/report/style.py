@@ -14,6 +14,7 @@ from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.looks import Look, looks
 
 __all__ = [
+    "LOOK",
     "METRIC_NAMES",
     "SHORT_NAMES",
     "Figure",
@@ -38,6 +39,22 @@ SHORT_NAMES = METRIC_NAMES | {"auroc_within": "AUROC within class"}
 
 _TICKS = 14
 _INK, _GREY, _LINE = "#222222", "#6b6b6b", "#e3e3e3"
+LOOK: dict[str, Any] = {
+    "font": {"family": "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": _INK},
+    "paper_bgcolor": "white",
+    "plot_bgcolor": "white",
+    "template": "none",
+}
+"""What every plot has of plotly's layout."""
+_AXIS = {
+    "showline": True,
+    "linecolor": "#9a9a9a",
+    "gridcolor": _LINE,
+    "zeroline": False,
+    "ticks": "outside",
+    "tickcolor": "#9a9a9a",
+    "automargin": True,
+}
 
 
 @dataclass(frozen=True)
@@ -86,37 +103,21 @@ def plot_text(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def panel(title: str, x: str, y: str, **layout: Any) -> go.Figure:
-    """An empty plot in the report's look."""
-    axis = {
-        "showline": True,
-        "linecolor": "#9a9a9a",
-        "gridcolor": _LINE,
-        "zeroline": False,
-        "ticks": "outside",
-        "tickcolor": "#9a9a9a",
-        "automargin": True,
-        "title": {"standoff": 8},
-    }
-    figure = go.Figure()
-    figure.update_layout(
-        title={"text": title, "x": 0.01, "xanchor": "left", "font": {"size": 15}},
-        font={"family": "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif", "size": 12, "color": _INK},
-        paper_bgcolor="white",
-        plot_bgcolor="white",
-        margin={"l": 56, "r": 16, "t": 48, "b": 56},
-        height=380,
-        # below the plot, where it can take more lines on a narrow screen
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "y": 0, "yanchor": "bottom"},
-        hoverlabel={"bgcolor": "#ffffff"},
-        template="none",
+def panel(title: str, x: str, y: str, height: int = 380) -> go.Figure:
+    """An empty plot in the report's look; made in one piece, since plotly checks every later change anew."""
+    return go.Figure(
+        layout={
+            **LOOK,
+            "title": {"text": title, "x": 0.01, "xanchor": "left", "font": {"size": 15}},
+            "margin": {"l": 56, "r": 16, "t": 48, "b": 56},
+            "height": height,
+            # below the plot, where it can take more lines on a narrow screen
+            "legend": {"orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "y": 0, "yanchor": "bottom"},
+            "hoverlabel": {"bgcolor": "#ffffff"},
+            "xaxis": {**_AXIS, "title": {"text": x, "standoff": 8}},
+            "yaxis": {**_AXIS, "title": {"text": y, "standoff": 8}},
+        }
     )
-    figure.update_xaxes(axis)
-    figure.update_yaxes(axis)
-    figure.update_xaxes(title_text=x)
-    figure.update_yaxes(title_text=y)
-    figure.update_layout(**layout)
-    return figure
 
 
 class RadiusAxis:

@@ -201,7 +201,7 @@ def _client(address: str) -> "Iterator[Client]":
         client = Client(address, timeout=_WAIT_SECONDS)
     except (OSError, TimeoutError):
         raise FcerError(
-            f"cluster: no scheduler answers at {address}; start one with dask scheduler, or mend --cluster"
+            f"cluster: no scheduler answers at {address}; start one with dask scheduler, or correct --cluster"
         ) from None
     with client:
         try:

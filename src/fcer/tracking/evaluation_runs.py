@@ -1,13 +1,11 @@
 """An evaluation as runs that MLflow's own charts compare: one for each method and year, radius by radius."""
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
@@ -24,8 +22,6 @@ _SWEPT = (
 )
 _RUN_COLOUR = "mlflow.runColor"
 _TABLES = ("sweep", "segmentation", "per_image", "tests", "zones", "calibration")
-_MOST_ROWS = 20_000
-"""Longer tables are not shown in the UI; their files have all of them."""
 _Row = tuple[str, float, int]
 
 
@@ -53,7 +49,7 @@ def log_results(
         tracked.tags({"fcer.test": f"{a} > {b}"})
     tracked.params({"anchor_px": results.settings.anchor_px})
     shown = {name: getattr(results, name) for name in _TABLES}
-    _log_tables(tracked, {name: table for name, table in shown.items() if table is not None})
+    tracked.tables({name: table for name, table in shown.items() if table is not None})
     tracked.curves(guarantee_curves(results, results.settings.reference))
     tables = [(name, getattr(results, name)) for name in ("sweep", "anchor", "segmentation")]
     for method in results.settings.methods:
@@ -81,14 +77,6 @@ def headline(results: Results) -> dict[str, float]:
 
 def _of(table: pd.DataFrame, method: str) -> pd.DataFrame:
     return table[table["method"] == method]
-
-
-def _log_tables(tracked: TrackedRun, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Tables that the UI shows and compares, as `mlflow.log_table` writes them; sent twice they are still the same."""
-    shown = {f"tables/{name}.json": table for name, table in tables.items() if len(table) <= _MOST_ROWS}
-    for path, table in shown.items():
-        tracked.text(table.to_json(orient="split", index=False), path)
-    tracked.tags({MLFLOW_LOGGED_ARTIFACTS: json.dumps([{"path": path, "type": "table"} for path in shown])})
 
 
 def _log_method(

@@ -5,7 +5,7 @@ import platform
 import shutil
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,16 @@ def environment() -> dict[str, Any]:
         "cores": os.cpu_count(),
         # The package itself need not be installed: MLflow's own environment runs the checkout
         "fcer": fcer.__version__,
-        "packages": {name: version(name) for name in _PACKAGES},
+        "packages": {name: found for name in _PACKAGES if (found := _installed(name))},
     }
+
+
+def _installed(name: str) -> str | None:
+    """A package's version; none where it is not installed, as torch need not be to score maps."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def code_version(package: Path = Path(fcer.__file__).parent) -> dict[str, str]:

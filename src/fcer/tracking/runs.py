@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import mlflow
 from mlflow.entities import RunTag
 from mlflow.exceptions import MlflowException
-from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
+from mlflow.utils.mlflow_tags import MLFLOW_LOGGED_ARTIFACTS, MLFLOW_RUN_NOTE
 
 import fcer
 from fcer.errors import FcerError
@@ -29,9 +29,14 @@ from fcer.tracking.server import EXPERIMENT, prepare_client, tracking_uri
 from fcer.tracking.system_metrics import system_metrics
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from fcer.evaluation.results import Results
 
 __all__ = ["TrackedRun", "explain_launched", "tracked_run"]
+
+_MOST_ROWS = 20_000
+"""Of a table that the UI is to show."""
 
 _code_version = cache(code_version)  # a process runs the code that it was started with
 
@@ -101,6 +106,13 @@ class TrackedRun(RunLog):
     def text(self, text: str, name: str) -> None:
         """Keep a text with the run."""
         self._add("text", {"text": masked(text), "name": name})
+
+    def tables(self, tables: Mapping[str, "pd.DataFrame"]) -> None:
+        """Keep tables that the UI shows and compares, as `mlflow.log_table` writes them; longer ones it cannot show."""
+        shown = {f"tables/{name}.json": table for name, table in tables.items() if len(table) <= _MOST_ROWS}
+        for path, table in shown.items():
+            self.text(table.to_json(orient="split", index=False), path)
+        self.tags({MLFLOW_LOGGED_ARTIFACTS: json.dumps([{"path": path, "type": "table"} for path in shown])})
 
     def dataset(self, root: Path, fingerprint: str, context: str, profile: Mapping[str, int] | None = None) -> None:
         """Record which data was used: where it lay, the fingerprint of its content, and in numbers how much it is."""

@@ -17,7 +17,7 @@ from mlflow.models import Model
 from mlflow.models.model import ModelInfo
 from mlflow.models.signature import ModelSignature
 from mlflow.types.schema import DataType, ParamSchema, ParamSpec, Schema, TensorSpec
-from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS
+from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS, MLFLOW_RUN_NOTE
 from numpy.typing import NDArray
 
 import fcer
@@ -94,7 +94,17 @@ def _link(
         versions = json.dumps([{"name": REGISTERED, "version": registered.version}])
         # Else the model's page calls it not registered
         client.set_logged_model_tags(model_id, {MLFLOW_MODEL_VERSIONS: versions})
-    client.log_batch(run_id, metrics=[Metric(name, value, at, 0, model_id) for name, value in scores.items()])
+    data = _validated_on(client, run_id)
+    client.log_batch(run_id, metrics=[Metric(name, value, at, 0, model_id, *data) for name, value in scores.items()])
+
+
+def _validated_on(client: mlflow.MlflowClient, run_id: str) -> tuple[str | None, str | None]:
+    """Name and digest of the data behind a student's scores, so that the model's page shows them."""
+    inputs = client.get_run(run_id).inputs
+    for one in inputs.dataset_inputs if inputs else ():
+        if "validation" in [tag.value for tag in one.tags]:
+            return one.dataset.name, one.dataset.digest
+    return None, None
 
 
 def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, metrics: Mapping[str, float]) -> None:
@@ -107,9 +117,9 @@ def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, me
     tags = {**_metadata(loaded), **scores, **_by_fire(folder), _MODEL_ID: info.model_id}
     inputs = client.get_run(run_id).inputs
     data = {one.tags[0].value: one.dataset.name for one in (inputs.dataset_inputs if inputs else ()) if one.tags}
-    _register(
-        client, info, run_id, tags, model_card(loaded, metrics, data, run_id, load_calibration(folder, loaded.head.key))
-    )
+    card = model_card(loaded, metrics, data, run_id, load_calibration(folder, loaded.head.key))
+    client.set_logged_model_tags(info.model_id, {MLFLOW_RUN_NOTE: card})
+    _register(client, info, run_id, tags, card)
 
 
 def _by_fire(folder: Path) -> dict[str, str]:

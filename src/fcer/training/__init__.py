@@ -8,7 +8,7 @@ from fcer.training.family_training import TRAINED_FAMILIES, train_family
 from fcer.training.feature_cache import Teaching
 from fcer.training.head_settings import HeadSettings
 from fcer.training.member import MemberResult, train_member
-from fcer.training.settings import MemberSettings, training_key
+from fcer.training.settings import MemberSettings, keeps_apart, training_key
 from fcer.training.threads import with_threads_of_here
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Teaching",
     "World",
     "distil",
+    "keeps_apart",
     "put_on",
     "train_family",
     "train_member",

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from fcer.config.bounded import parse_json
+from fcer.data.calibration_split import choosing
 from fcer.data.channels import reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.normalization import Normalization
@@ -102,13 +103,14 @@ class Teaching:
         return self._samples(fold.train, normalization=normalization, augment=True, seed=seed)
 
     def validation(self, normalization: Normalization | None = None) -> Samples:
-        """Central crops; raw without `normalization`."""
-        return self._samples(self.backbone.fold.validation, normalization=normalization)
+        """Central crops, of fires that may choose an epoch; raw without `normalization`."""
+        return self._samples(self.backbone.fold.validation, apart=self.backbone.apart, normalization=normalization)
 
-    def _samples(self, years: Sequence[int], **how: Any) -> Samples:
+    def _samples(self, years: Sequence[int], *, apart: bool = False, **how: Any) -> Samples:
         days, features = architecture(self.backbone.backbone.spec.arch).days, self.backbone.features
         samples = partial(Samples, days=days, features=features, crop=self.crop)
-        found = samples(self.dataset.fires(years), **how)
+        fires = self.dataset.fires(years)
+        found = samples(choosing(fires) if apart else fires, **how)
         if not found:
             raise DataError(
                 f"{self.dataset.catalog.root}: no fire of {', '.join(map(str, years))} has {days + 1} consecutive "

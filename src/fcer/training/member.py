@@ -16,6 +16,7 @@ import torch
 from tqdm import tqdm
 
 from fcer import __version__
+from fcer.data.calibration_split import choosing
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.data.samples import Samples, too_small
@@ -31,7 +32,7 @@ from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
 from fcer.training.learner import Learner, make_learner
 from fcer.training.resume import resume_file
 from fcer.training.schedules import member_learning_rate
-from fcer.training.settings import MemberSettings, training_key
+from fcer.training.settings import MemberSettings, keeps_apart, training_key
 from fcer.training.validation import check_classes, validate
 
 __all__ = ["MemberResult", "history_file", "train_member"]
@@ -165,6 +166,8 @@ def _samples(dataset: Dataset, fold: Fold, settings: MemberSettings) -> tuple[Sa
     normalization = dataset.normalization(fold.train)
     days = architecture(settings.arch).days
     training, validation = dataset.fires(fold.train), dataset.fires(fold.validation)
+    if keeps_apart(dataset, fold, settings):
+        validation = choosing(validation)
     for fire in (*training, *validation):
         if problem := too_small(fire, settings.crop):
             raise DataError(problem)
@@ -210,6 +213,7 @@ def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> C
         training_key=task.key,
         pos_weight=task.settings.pos_weight,
         margin=MARGIN,
+        apart=keeps_apart(dataset, fold, task.settings),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 from fcer.config.derived import FromConfig
 from fcer.config.settings import Config
+from fcer.data.calibration_split import enough_to_part
 from fcer.data.channels import feature_indices, reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
@@ -13,7 +14,7 @@ from fcer.runtime import doors
 from fcer.runtime.steps import Step
 from fcer.training.batches import draw_seed
 
-__all__ = ["MemberSettings", "training_key"]
+__all__ = ["MemberSettings", "keeps_apart", "training_key"]
 
 _SCHEMA = 3
 """Part of every training key: raise it when the same settings and data would give other weights."""
@@ -49,6 +50,8 @@ class MemberSettings(FromConfig):
     clip_norm: float = Config.clip_norm
     dropout: float = Config.member_dropout
     """In the decoder."""
+    apart: bool = Config.member_apart
+    """Whether some validation fires are kept out of choosing the epoch; decides nothing where they are too few."""
     seed: int = Config.seed
     """Of weights, order, views and dropout, each drawn anew for every fold and epoch."""
     device: str = Config.device
@@ -70,9 +73,15 @@ class MemberSettings(FromConfig):
         """The settings that decide what comes out, by name."""
         deciding = {name: value for name, value in asdict(self).items() if name not in _WHERE_ONLY}
         deciding["arch"] = doors.signed(doors.BACKBONES, self.arch)
+        del deciding["apart"]  # it is the fires that decide, see `keeps_apart`
         if not self.dropout:  # members of before, when there was none, are the same
             del deciding["dropout"]
         return deciding
+
+
+def keeps_apart(dataset: Dataset, fold: Fold, settings: MemberSettings) -> bool:
+    """Whether half of the fold's validation fires have no part in choosing an epoch."""
+    return settings.apart and enough_to_part(dataset.fires(fold.validation))
 
 
 def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:
@@ -82,6 +91,7 @@ def training_key(dataset: Dataset, fold: Fold, settings: MemberSettings) -> str:
         "fold": fold.number,
         "train": dataset.fingerprint(fold.train),
         "validation": dataset.fingerprint(fold.validation),
+        **({"apart": True} if keeps_apart(dataset, fold, settings) else {}),
     }
     # unknown land cover was in no class before
     return Step(_SCHEMA + reads_land_cover(settings.features), decided_by).key
