@@ -12,7 +12,7 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 from fcer.cli import main
 from fcer.data.synthetic.fires import synthesize
-from fcer.runtime.threads import wait_politely
+from fcer.runtime.threads import cores, wait_politely
 from golden_fires import write_golden_dataset
 from mlflow_stores import fresh_store
 from small_recipe import SMALL
@@ -22,12 +22,53 @@ HERE = Path(__file__).parent
 # Tests run side by side; none of the above has imported torch yet
 wait_politely()
 
-SLOW = (
-    *("commands", "docker", "packaging", "pipeline", "torture", "tracking", "test_mlproject.py"),
-    *("docs/test_tutorials.py", "models/test_ensemble.py", "registry/test_find_student.py"),
-    *("registry/test_promotion.py", "runtime/test_cluster.py", "runtime/test_threads.py"),
-    *("search/test_queue.py", "search/test_trials.py", "training/test_distributed.py"),
-    *("training/test_resume.py", "uncertainty/test_methods.py"),
+SLOW = frozenset(
+    [
+        "commands",
+        "docker",
+        "packaging",
+        "pipeline",
+        "torture",
+        "tracking",
+        "test_mlproject.py",
+        "data/test_bad_data.py",
+        "data/test_conversion.py",
+        "data/test_golden_loader.py",
+        "data/test_synthetic.py",
+        "deploy/test_onnx_file.py",
+        "docs/test_tutorials.py",
+        "evaluation/test_honest_numbers.py",
+        "evaluation/test_padding.py",
+        "evaluation/test_pieces.py",
+        "evaluation/test_shard_engine.py",
+        "evaluation/test_shard_golden.py",
+        "evaluation/test_shards.py",
+        "models/test_ensemble.py",
+        "models/test_inference.py",
+        "models/test_released.py",
+        "registry/test_find_student.py",
+        "registry/test_promotion.py",
+        "registry/test_serve.py",
+        "report/test_cases.py",
+        "report/test_figures.py",
+        "report/test_join.py",
+        "report/test_page.py",
+        "report/test_write_report.py",
+        "report/test_zone_section.py",
+        "runtime/test_cluster.py",
+        "runtime/test_threads.py",
+        "search/test_queue.py",
+        "search/test_trials.py",
+        "training/test_distillation.py",
+        "training/test_distributed.py",
+        "training/test_families.py",
+        "training/test_feature_cache.py",
+        "training/test_fire_interval.py",
+        "training/test_member.py",
+        "training/test_resume.py",
+        "uncertainty/test_diffusion.py",
+        "uncertainty/test_methods.py",
+    ]
 )
 """Tests that run whole commands, train, or start servers, by their path: `make test-fast` leaves them out."""
 
@@ -43,9 +84,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+def _has_tests(path: Path) -> bool:
+    return path.is_dir() or path.name.startswith(("test_", "conftest")) or ">>>" in path.read_text()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Importing what they need takes longer than half of the fast tests."""
+    """Every worker imports all that may hold an example, which takes longer than half of the fast tests."""
+    if collection_path.suffix == ".py" and not _has_tests(collection_path):
+        return True
     return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than cores: a third of the slow tests' time is waiting for servers, browsers and other processes."""
+    return cores() + (config.option.markexpr != "not slow")
 
 
 # Time per example says nothing on a machine that does other things besides

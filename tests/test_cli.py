@@ -93,6 +93,7 @@ def test_synthesize_says_what_it_made_and_what_comes_next(fcer_main):
     assert fcer_main("synthesize", "--out", "fires", *TINY)[1].startswith("fires: 1 synthetic fires of 1 years (0 new)")
 
 
+@pytest.mark.slow
 def test_every_command_runs_on_synthetic_fires_with_nothing_named(fcer_main):
     for name in ("synthesize", "convert", "inspect"):
         tiny = TINY if name != "inspect" else (*TINY, "--crop", "32")
@@ -187,12 +188,14 @@ def test_both_ways_to_start_it_run_this_checkout(tmp_path: Path):
         assert (done.returncode, done.stdout) == (0, f"fcer {fcer.__version__}\n")
 
 
+@pytest.mark.slow
 def test_quiet_when_not_a_terminal(tmp_path: Path):
     call = [sys.executable, "-m", "fcer", "synthesize", *TINY]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_command_that_is_told_to_end_takes_its_workers_along(tmp_path: Path):
     call = [sys.executable, "-m", "fcer", "synthesize", "--fires-per-year", "50", "--workers", "2"]
     for number in (signal.SIGTERM, signal.SIGKILL):

@@ -114,6 +114,7 @@ def test_reading_data_needs_no_torch_or_mlflow():
     }
 
 
+@pytest.mark.slow
 def test_a_forecast_imports_no_trainer_and_little_else():
     ours = [name for name in modules_after("import fcer.cli, fcer.commands.predict") if name.startswith("fcer.")]
     others = {"evaluation", "report", "uncertainty", "training", "search", "detections"}

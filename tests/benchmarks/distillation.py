@@ -7,7 +7,8 @@ import h5py
 import numpy as np
 import torch
 from tests.benchmarks.backbone_forward import plain_logits, take_turns
-from tests.benchmarks.timing import seconds, show
+from tests.benchmarks.rows import show
+from tests.benchmarks.timing import seconds
 
 from fcer.core.disagreement import normalized_std
 from fcer.data.augmentation import angle_positions, draw_view, turn

@@ -4,8 +4,6 @@ The plain way is scikit-learn on every region, made by `binary_dilation`; it is 
 difference between the two is printed beside the ratio.
 """
 
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,6 +11,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 from scipy import ndimage
+from tests.benchmarks.rows import grows, hold, show
+from tests.benchmarks.timing import apart, print_cost, seconds
 from tests.helpers.plain_fcer import METHODS, plain_evaluation
 
 from fcer.evaluation import Results, evaluate_files
@@ -20,43 +20,48 @@ from fcer.maps.predicted_maps import PredictedMaps, write_maps
 
 SIZE = 128
 DAYS = 6
-ROOT = Path(__file__).parents[2]
+
+
+COUNTS = (300, 1000, 3000)
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "predictions_2021.npz"
         write_maps(path, PredictedMaps.from_arrays(fake_maps(600), year=2021))
         compare_with_plain_way(path)
-        print("\nimages  seconds  with intervals  peak RSS MB  file MB")
-        for n_images in (300, 1000, 3000, 10_000):
-            print_growth(Path(folder) / "predictions_2020.h5", n_images)
+        growth(Path(folder) / "predictions_2020.h5")
 
 
 def compare_with_plain_way(path: Path) -> None:
-    """Time both on the same file, ours thrice, and print how far apart they are."""
-    seconds = []
-    for _ in range(3):
-        start = time.perf_counter()
-        results = evaluate_files([path], bootstrap=0, progress=None)
-        seconds.append(time.perf_counter() - start)
+    """Both on the same file, ours thrice and with draws, and how far apart they are."""
+    ours, drawn = seconds(
+        lambda: evaluate_files([path], bootstrap=0, progress=None),
+        lambda: evaluate_files([path], bootstrap=1000, progress=None),
+        repeats=3,
+    )
+    results = evaluate_files([path], bootstrap=0, progress=None)
     start = time.perf_counter()
     with np.load(path) as store:
         expected = plain_evaluation({name: store[name] for name in store if name not in ("fire_id", "year")})
     plain = time.perf_counter() - start
-    print("whole FCER evaluation, 600 images of 128x128, 2 methods, 12 regions")
-    print(f"  plain way {plain:.1f} s, ours {min(seconds):.2f} s: {plain / min(seconds):.0f}x (at least 15x)")
-    print(f"  largest difference {largest_difference(results, expected):.1e}")
+    note = f"largest difference {largest_difference(results, expected):.1e}"
+    show("whole FCER evaluation, 600 images of 128 px, 2 methods", ours, plain, 25, note)
+    hold("  with 1000 draws against without, 600 images", drawn / ours, 2.5)
 
 
-def print_growth(path: Path, n_images: int) -> None:
-    """One row: time and memory of an evaluation in a process of its own."""
-    write_large(path, n_images)
-    size = path.stat().st_size / 1e6
-    rows = [_measured_apart(path, bootstrap) for bootstrap in (0, 1000)]
-    (seconds, _), (with_intervals, memory) = rows
-    print(f"{n_images:6d}  {seconds:7.1f}  {with_intervals:14.1f}  {memory:11.0f}  {size:7.0f}", flush=True)
+def growth(path: Path) -> None:
+    """Time and memory of evaluations in processes of their own, without draws and with 1000."""
+    plain, drawn = [], []
+    for count in COUNTS:
+        write_large(path, count)
+        for points, bootstrap in ((plain, 0), (drawn, 1000)):
+            taken, memory = apart("fcer_evaluation", f"measure({str(path)!r}, {bootstrap})")
+            points.append((count, taken, memory))
+    grows("evaluate", "maps", plain)
+    grows("evaluate with 1000 draws", "maps", drawn, limit=1.2)
+    hold(f"  with 1000 draws against without, {count} images", drawn[-1][1] / plain[-1][1], 2.5)
 
 
 def fake_maps(n_images: int, seed: int = 0) -> dict[str, np.ndarray]:
@@ -116,21 +121,6 @@ def largest_difference(results: Results, expected: dict[str, np.ndarray]) -> flo
     return max(float(np.nanmax(np.abs(np.asarray(ours) - theirs))) for ours, theirs in pairs)
 
 
-def peak_memory_mb() -> float:
-    """Of this process alone: the usual counter starts with what its parent had."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
-
-
-def _measured_apart(path: Path, bootstrap: int) -> tuple[float, float]:
-    command = [sys.executable, "-m", "tests.benchmarks.fcer_evaluation", str(path), str(bootstrap)]
-    output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    seconds, memory = map(float, output.split())
-    return seconds, memory
-
-
-if __name__ == "__main__":
-    begin = time.perf_counter()
-    evaluate_files([sys.argv[1]], bootstrap=int(sys.argv[2]), progress=None)
-    took = time.perf_counter() - begin
-    print(took, peak_memory_mb())
+def measure(path: str, bootstrap: int) -> None:
+    """Print what `apart` reads."""
+    print_cost(lambda: evaluate_files([Path(path)], bootstrap=bootstrap, progress=None))

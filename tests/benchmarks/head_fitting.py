@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 from sklearn.metrics import roc_auc_score
-from tests.benchmarks.timing import seconds, show
+from tests.benchmarks.rows import show
+from tests.benchmarks.timing import seconds
 from tests.helpers.plain_fcer import plain_region
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
@@ -108,4 +109,4 @@ def main() -> None:
         )
         title = f"one epoch of the head, {TRAINING} + {VALIDATION} samples of {SIZE} px"
         show(title, ours_s, plain_s, 5, f"AUROC differs by {difference:.0e}")
-        show("the same beyond 1 GiB of features, mapped from disk", narrow_s, plain_s, 1)
+        show("the same beyond 1 GiB of features, mapped from disk", narrow_s, plain_s, 3)

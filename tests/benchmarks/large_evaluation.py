@@ -5,24 +5,23 @@ and memory are those of the evaluation. Workers are those of a Dask cluster, `--
 """
 
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-from tests.benchmarks.fcer_evaluation import DAYS, SIZE, fake_maps, peak_memory_mb
+from tests.benchmarks.fcer_evaluation import DAYS, SIZE, fake_maps
+from tests.benchmarks.rows import grows, hold, show
+from tests.benchmarks.timing import apart, peak_memory_mb
 from tests.helpers.plain_fcer import METHODS
 
 from fcer.evaluation import evaluate
 from fcer.maps.predicted_maps import PredictedMaps
 from fcer.runtime.cluster import connected
 
-COUNTS = (5_000, 15_000, 50_000)
-ROOT = Path(__file__).parents[2]
+COUNTS = (2_000, 6_000)
+"""50 000 take minutes: `main((5_000, 15_000, 50_000))`."""
 _ORIGINALS = 48
 
 
@@ -69,30 +68,20 @@ def generated(n_images: int) -> PredictedMaps:
 
 
 def main(counts: Sequence[int] = COUNTS) -> None:
-    """Print the table and the ratio."""
-    print(f"\nevaluation in shards, maps of {SIZE}x{SIZE} in half precision, 2 methods, 1000 draws, 2 workers")
-    print("  maps  seconds  ms a map  worker MB  parent MB")
+    """Print the rows: maps in half precision, 2 methods, 1000 draws."""
+    points, workers = [], []
     for count in counts:
-        seconds, worker, parent = _measured_apart(count, workers=2)
-        print(f"{count:6d}  {seconds:7.1f}  {1e3 * seconds / count:8.2f}  {worker:9.0f}  {parent:9.0f}", flush=True)
-        if count == counts[0]:
-            two = seconds
-    one, _, _ = _measured_apart(counts[0], workers=1)
-    print(f"  2 workers against 1, {counts[0]} maps: {one:.1f} s against {two:.1f} s, {one / two:.2f}x")
-
-
-def _measured_apart(count: int, workers: int) -> tuple[float, float, float]:
-    """Seconds, and MB of a worker and of the process that adds up, in processes of their own."""
-    # not as a program of its own: workers are to find what it sends them by the module's name
-    call = f"from tests.benchmarks.large_evaluation import measure; measure({count}, {workers})"
-    command = [sys.executable, "-c", call]
-    output = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
-    seconds, worker, parent = map(float, output.split())
-    return seconds, worker, parent
+        seconds, worker, parent = apart("large_evaluation", f"measure({count}, 2)")
+        points.append((count, seconds, parent))
+        workers.append((count, seconds, worker))
+    grows("evaluate in shards, 2 workers", "maps", points)
+    hold("  memory of a worker, most maps against fewest", workers[-1][2] / workers[0][2], 1.3)
+    one, _, _ = apart("large_evaluation", f"measure({counts[-1]}, 1)")
+    show(f"evaluate in shards, {counts[-1]} maps: two workers against one", points[-1][1], one, 1.15)
 
 
 def measure(count: int, workers: int) -> None:
-    """Print what `_measured_apart` reads."""
+    """Print seconds, and MB of a worker and of the process that adds up."""
     maps = generated(count)
     with connected(f"local:{workers}"):
         begin = time.perf_counter()

@@ -4,8 +4,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from tests.benchmarks.rows import show
 from tests.benchmarks.serving import SIZE, make_student
-from tests.benchmarks.timing import seconds, show
+from tests.benchmarks.timing import seconds
 
 from fcer.deploy.onnx_file import export_student, import_onnx, random_days
 from fcer.models.raw_days import predict_days

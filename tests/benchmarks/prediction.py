@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from tests.benchmarks.distillation import FEATURES, make_members
-from tests.benchmarks.timing import seconds, show
+from tests.benchmarks.rows import show
+from tests.benchmarks.timing import seconds
 
 from fcer.core.disagreement import normalized_std
 from fcer.data.dataset import open_dataset

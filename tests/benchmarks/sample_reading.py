@@ -5,7 +5,8 @@ from pathlib import Path
 
 import h5py
 import numpy as np
-from tests.benchmarks.timing import seconds, show
+from tests.benchmarks.rows import show
+from tests.benchmarks.timing import seconds
 
 from fcer.data.augmentation import angle_positions, draw_view, turn
 from fcer.data.catalog import open_catalog
@@ -21,11 +22,11 @@ def plainly(samples: Samples, index: int) -> tuple[np.ndarray, np.ndarray]:
     """The same sample as `samples[index]`, by way of all 23 channels of the whole image."""
     fire, first = samples.locate(index)
     with h5py.File(fire.path, "r") as file:
-        days = file["data"][first : first + DAYS + 1]
+        days = file["data"][first : first + samples.days + 1]
     active = days[:, 22] > 0
     view = draw_view(np.random.default_rng((samples.seed, samples.epoch, index)), active[-1], active[:-1], CROP)
     rows, columns = slice(view.top, view.top + CROP), slice(view.left, view.left + CROP)
-    raw = turn(days[:DAYS, :, rows, columns], view, angle_positions(range(23)))
+    raw = turn(days[:-1, :, rows, columns], view, angle_positions(range(23)))
     x = preprocess(raw, range(23), samples.features, samples.normalization)
     return x, turn(active[-1, rows, columns].astype(np.float32), view) > 0
 

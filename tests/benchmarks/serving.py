@@ -10,7 +10,8 @@ from pathlib import Path
 import mlflow
 import numpy as np
 import torch
-from tests.benchmarks.timing import seconds, show
+from tests.benchmarks.rows import show
+from tests.benchmarks.timing import seconds
 from tests.helpers.model_server import ModelServer
 
 from fcer.core.disagreement import normalized_std

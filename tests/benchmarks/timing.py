@@ -1,7 +1,15 @@
 """How every benchmark measures: both ways in turns, so that a busy moment hits both, and the best of each."""
 
+import io
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
 
 
 def seconds(*ways: Callable[[], object], repeats: int = 5) -> list[float]:
@@ -16,8 +24,28 @@ def seconds(*ways: Callable[[], object], repeats: int = 5) -> list[float]:
     return best
 
 
-def show(title: str, ours: float, theirs: float, floor: float, note: str = "") -> None:
-    """One row of the table."""
-    ratio = theirs / ours
-    verdict = "ok" if ratio >= floor else "BELOW"
-    print(f"{title:<58}{1e3 * theirs:>10.1f}{1e3 * ours:>10.1f}{ratio:>8.1f}x{floor:>8g}x  {verdict}  {note}")
+def apart(module: str, call: str, **environment: str) -> list[float]:
+    """The numbers that `call`, of a module of the benchmarks, prints in a process of its own."""
+
+    # not as a program: workers are to find what it sends them by the module's name
+    script = f"from tests.benchmarks.{module} import *; {call}"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | environment, cwd=ROOT, stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(f"{call} ended with {done.returncode}")
+    return [float(word) for word in done.stdout.split()]
+
+
+def print_cost(way: Callable[[], object]) -> None:
+    """Run it, and print its seconds and the peak of this process's memory in MB: what `apart` reads."""
+    begin = time.perf_counter()
+    with redirect_stdout(io.StringIO()):
+        way()
+    print(time.perf_counter() - begin, peak_memory_mb())
+
+
+def peak_memory_mb() -> float:
+    """Of this process alone: the usual counter starts with what its parent had."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024

@@ -40,6 +40,8 @@ head_hidden.layers: {int: [0, 1]}
 head_hidden.width: {int: [2, 8], when: {head_hidden.layers: 1}}
 head_target: {categorical: [std, entropy]}
 """
+ALONE = ["--workers", "1"]
+"""Where it is not about workers, each of which imports torch first."""
 PASSWORD = "not-to-be-shown"
 
 
@@ -197,7 +199,7 @@ def test_no_password_is_kept_anywhere(studied: tuple[Path, str, list[str], list[
 def test_a_study_that_is_extended_registers_its_new_best(studied: tuple[Path, str, list[str], list[str]]):
     folder, *_ = studied
     (folder / "rates.yaml").write_text("head_lr: {categorical: [0.001, 0.1, 1.0]}")
-    arguments = ["--study", "extended", "--space", "rates.yaml", "--sampler", "grid", "--pruner", "none"]
+    arguments = ["--study", "extended", "--space", "rates.yaml", "--sampler", "grid", "--pruner", "none", *ALONE]
     client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")
     for trials in ("1", "3"):
         code, out, err = search(folder, *arguments, "--trials", trials)
@@ -220,7 +222,7 @@ def test_the_papers_trial_is_the_papers_whatever_else_is_set(studied: tuple[Path
     """A setting of the head that is not searched changes every trial but the one that all are measured against."""
     folder, *_ = studied
     (folder / "slow.yaml").write_text("head_lr: {categorical: [0.001, 0.0000001]}")
-    arguments = ["--space", "slow.yaml", "--sampler", "grid", "--trials", "2"]
+    arguments = ["--space", "slow.yaml", "--sampler", "grid", "--trials", "2", *ALONE]
     papers = []
     for study, options in (("plain", []), ("changed", ["--head-patience", "1", "--head-weight-decay", "1000"])):
         code, _, err = search(folder, "--study", study, *arguments, *options)
@@ -237,7 +239,8 @@ def test_a_trial_that_a_kill_kept_from_mlflow_is_logged_by_the_next_command(
 ):
     folder, *_ = studied
     (folder / "rate.yaml").write_text("head_lr: {categorical: [0.001, 0.1]}")
-    arguments = ["--study", "lost", "--space", "rate.yaml", "--sampler", "grid", "--pruner", "none", "--trials", "2"]
+    arguments = ["--study", "lost", "--space", "rate.yaml", "--sampler", "grid", "--pruner", "none", *ALONE]
+    arguments += ["--trials", "2"]
     code, _, err = search(folder, *arguments)
     assert code == 0, err
     client = mlflow.MlflowClient(f"sqlite:///{folder}/mlflow.db")

@@ -75,7 +75,7 @@ def test_a_second_call_trains_nothing(trained: tuple[Path, str]):
 
 def test_evaluate_uses_the_members_and_other_settings_do_not(trained: tuple[Path, str]):
     folder, _ = trained
-    done = fcer(folder, "evaluate", *TINY, "--out", "results", "--bootstrap", "0")
+    done = fcer(folder, "evaluate", *TINY, "--out", "results", "--bootstrap", "0", "--methods", "ensemble")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("trained before") == 3
     assert "2021: 3 members, backbone fold" in done.stdout and "(median val_lift)" in done.stdout

@@ -190,13 +190,13 @@ def test_killed_in_the_middle_and_started_again_gives_the_same_fires(tmp_path: P
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_the_number_of_days(tmp_path: Path):
-    """A fire is written day by day: 60 days of 300 x 300 px are 0.5 GB, of which memory sees a few days."""
-    recipe = replace(SMALL, years=(2018,), fires_per_year=1, image_size=(300, 300), fire_days=(60, 60))
+    """A fire is written day by day: 30 days of 300 x 300 px are 0.25 GB, of which memory sees a few days."""
+    recipe = replace(SMALL, years=(2018,), fires_per_year=1, image_size=(300, 300), fire_days=(30, 30))
     call = (
         "from pathlib import Path; from fcer.data.synthetic.fires import *; "
         f"synthesize({recipe!r}, Path('large'), workers=1); "
         "print(*[line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')])"
     )
     done = subprocess.run([sys.executable, "-c", call], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (tmp_path / "large" / "2018" / "fire_synthetic_20180000.hdf5").stat().st_size > 450 * 2**20
-    assert int(done.stdout) < 400 * 1024
+    assert (tmp_path / "large" / "2018" / "fire_synthetic_20180000.hdf5").stat().st_size > 225 * 2**20
+    assert int(done.stdout) < 300 * 1024

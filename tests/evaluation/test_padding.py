@@ -58,7 +58,7 @@ def predicted(draw) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::fcer.errors.UndefinedMetricWarning")
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(predicted(), st.integers(0, 4), st.integers(0, 4), st.integers(0, 9))
 def test_padding_changes_no_number(stacks, rows, columns, seed):
     options = {"bootstrap": 5, "radii": [0, 2.5], "anchor": 1.5, "progress": None}

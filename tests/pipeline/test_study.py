@@ -34,6 +34,15 @@ def fires(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def members(fires: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Settings of a study of all years whose members are trained already."""
+    folder = tmp_path_factory.mktemp("members")
+    settings = {"year": "all", "checkpoints": folder / "members", "select_by": "val_ap"}
+    Study(tiny(fires, folder, **settings), say=lambda _: None).train()
+    return settings
+
+
 def test_a_study_runs_from_a_notebook_without_mlflow(fires: Path, tmp_path: Path):
     """The README's lines as pasted, on smaller fires, in a process of its own: what is imported here says nothing."""
     (tmp_path / "experiments").mkdir()
@@ -87,14 +96,12 @@ def test_a_broken_fire_is_told_of_once(fires: Path, tmp_path: Path):
     assert len([one for one in caught if str(broken) in str(one.message)]) == 1
 
 
-def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(fires: Path, tmp_path: Path):
+def test_one_year_without_a_student_leaves_it_out_of_all_before_predicting(members: dict[str, Any], tmp_path: Path):
     """A student that validates on one burning pixel cannot be chosen; the others' years must not fail for it."""
-    settings = {"year": "all", "checkpoints": tmp_path / "members", "anchor": 0.0, "select_by": "val_ap"}
-    Study(tiny(fires, tmp_path, **settings), say=lambda _: None).train()
     data = tmp_path / "data"
     synthesize(RECIPE, data, workers=1)
     _leave_one_pixel(data / "2020")
-    config = tiny(data, tmp_path / "work", **settings)
+    config = tiny(data, tmp_path / "work", **members, anchor=0.0)
     by_default = Resolved(config.config, {**config.origins, "methods": "default"})
     with pytest.warns(FcerWarning, match=r"student 20\d\d: left out, of all years, since it cannot be distilled"):
         maps = Study(by_default, say=lambda _: None).maps()
@@ -115,8 +122,10 @@ class _Told(RunLog):
 
 
 @pytest.mark.filterwarnings("ignore::fcer.errors.FcerWarning")  # so few fires and epochs leave much undefined
-def test_auto_is_an_anchor_for_each_test_year_and_fires_are_called_synthetic(fires: Path, tmp_path: Path):
-    study = Study(tiny(fires, tmp_path, year="all", anchor="auto", miss=(0.5,)), say=lambda _: None)
+def test_auto_is_an_anchor_for_each_test_year_and_fires_are_called_synthetic(
+    fires: Path, members: dict[str, Any], tmp_path: Path
+):
+    study = Study(tiny(fires, tmp_path, **members, anchor="auto", miss=(0.5,)), say=lambda _: None)
     results = study.evaluation()
     own = {year: study.student(year).info.anchor_px for year in YEARS}
     assert results.settings.anchors == tuple(own.values()) and len(set(own.values())) == 4

@@ -17,6 +17,8 @@ __all__ = ["LEVELS", "LevelCounts", "level_of_code"]
 
 _PENDING = 1 << 20
 _ROWS_AT_ONCE = 64
+_SINGLE = 1 << 24
+"""Whole numbers below this are exact in single precision, and so are sums that stay below it."""
 
 
 def _levels() -> IntArray:
@@ -84,5 +86,8 @@ class LevelCounts:
         some, row = np.unique(fires, return_inverse=True)
         filled, column = np.unique(cells, return_inverse=True)
         table = np.bincount(row * filled.size + column, weights=counts, minlength=some.size * filled.size)
-        # in floating point, which is exact for counts and far faster to multiply
-        self._sums[:, filled] += self._weights[:, some].astype(np.float64) @ table.reshape(some.size, filled.size)
+        table = table.reshape(some.size, filled.size)
+        weights = self._weights[:, some]
+        # in floating point, which is exact for counts and far faster to multiply, the more so in single precision
+        exact = np.float32 if table.sum(axis=0).max() * weights.max() < _SINGLE else np.float64
+        self._sums[:, filled] += weights.astype(exact) @ table.astype(exact)

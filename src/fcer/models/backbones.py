@@ -14,6 +14,7 @@ Shape suffixes: B samples, T days, C channels, H height, W width.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 import torch
@@ -266,6 +267,12 @@ def blank(spec: BackboneSpec) -> Backbone:
 
 def state_shapes(spec: BackboneSpec) -> dict[str, tuple[int, ...]]:
     """Every key and shape of the backbone's state dict."""
+    return dict(_shapes(spec, architecture(spec.arch).kind))
+
+
+@lru_cache
+def _shapes(spec: BackboneSpec, _: type) -> dict[str, tuple[int, ...]]:
+    """Asked for at every checkpoint that is read or written; a name may come to stand for another class."""
     return {key: tuple(value.shape) for key, value in blank(spec).state_dict().items()}
 
 

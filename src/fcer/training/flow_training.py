@@ -14,6 +14,7 @@ from fcer.training.batches import draw_seed
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_shards import CachedSplit
+from fcer.training.optimisers import AdamW
 from fcer.uncertainty.diffusion import MapFlow, condition, flow_loss
 
 __all__ = ["CONDITIONS", "fit_flow"]
@@ -31,7 +32,7 @@ def fit_flow(split: CachedSplit, seed: int, resume: tuple[Path, str], *, epochs:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(draw_seed(seed))
         flow = MapFlow(split.features + CONDITIONS)
-        optimizer = torch.optim.AdamW(flow.parameters(), _LR)
+        optimizer = AdamW(flow.parameters(), _LR)
 
         def step(records: list[EpochRecord]) -> EpochRecord:
             started, epoch = time.perf_counter(), len(records) + 1

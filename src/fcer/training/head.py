@@ -24,6 +24,7 @@ from fcer.training.feature_shards import THIN, CachedSplit, SplitPart
 from fcer.training.head_losses import LOSSES
 from fcer.training.head_settings import HeadSettings
 from fcer.training.linear_head import BatchRoom, set_linear_gradients
+from fcer.training.optimisers import SGD
 from fcer.training.schedules import head_learning_rate
 from fcer.training.validation_region import ValidationRegion
 
@@ -113,7 +114,7 @@ def make_head(features: int, settings: HeadSettings) -> tuple[UncertaintyHead, t
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(draw_seed(settings.seed))
         head = UncertaintyHead(settings.spec(features))
-    optimizer = torch.optim.SGD(
+    optimizer = SGD(
         head.parameters(), settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay, fused=True
     )
     return head, optimizer

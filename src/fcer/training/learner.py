@@ -14,6 +14,7 @@ from fcer.data.folds import Fold
 from fcer.models.backbones import MARGIN, Backbone, build
 from fcer.training.batches import draw_seed
 from fcer.training.distributed import World
+from fcer.training.optimisers import AdamW
 from fcer.training.settings import MemberSettings
 
 __all__ = ["Learner", "adamw", "fire_loss", "make_learner"]
@@ -88,7 +89,7 @@ def adamw(model: nn.Module, settings: MemberSettings) -> torch.optim.AdamW:
         {"params": [w for w in weights if w.ndim > 1], "weight_decay": settings.weight_decay},
         {"params": [w for w in weights if w.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, settings.lr, fused=True)
+    return AdamW(groups, settings.lr, fused=True)
 
 
 def fire_loss(logits_B1HW: Tensor, y_B1HW: Tensor, pos_weight: float) -> Tensor:

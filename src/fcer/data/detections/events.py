@@ -7,7 +7,6 @@ few km is the distance on the ground anywhere on earth.
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import DBSCAN
 
 from fcer.data.detections.static import cells_of
 from fcer.data.detections.table import Detections
@@ -29,9 +28,10 @@ def find_events(
     Two places belong together where their distance in `near_km` and their time in `near_days`, taken as the sides
     of a right angle, span at most 1: the same place up to `near_days` later, and up to `near_km` on the same day.
     """
-    events = np.full(len(detections), -1)
+    from sklearn.cluster import DBSCAN  # half a second that only this needs
+
     if not len(detections):
-        return events
+        return np.full(0, -1)
     when = days - days.min()
     _, place, weight = np.unique(cells_of(detections) * (1 << 20) + when, return_inverse=True, return_counts=True)
     points = np.zeros((len(weight), 4))
