@@ -20,6 +20,7 @@ from .cases import Case
 from .corpus import CLASSES, Outcome, make, run_class, run_one
 from .kills import KILLS, run_kill
 from .sound import make_sound
+from .warm import prepare
 
 
 def _options() -> argparse.Namespace:
@@ -45,7 +46,11 @@ def main() -> int:
         if options.case is not None:
             case = make(options.only[0], options.seed, options.case, sound, folder)
             print(case.what, "\n", " ".join(case.arguments))
-            return run_one(Case(case.what, (*case.arguments, "--debug")), folder)[0]
+            if case.ask is not None:
+                print(case.ask())
+                return 0
+            return run_one(Case(case.what, (*case.arguments, "--debug"), case.environment), folder)
+        prepare()
         print(f"{'seed ' + str(options.seed):<18}{'tried':>7}{'held':>7}{'accepted':>10}{'s':>7}", flush=True)
         for name in options.only:
             outcomes: Iterable[Outcome]

@@ -5,6 +5,7 @@ One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -223,7 +224,8 @@ class Config:
         "mosaic (VRT) of several fires",
     )
     assets: Path | None = option(
-        None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
+        None,
+        "vector layer of what is at risk, such as a GeoPackage or GeoJSON: which lie in which zone, with what probability",
     )
     onnx: Path | None = option(None, "where `fcer export` writes the student; none: student.onnx in the work folder")
     run: str | None = option(
@@ -279,7 +281,7 @@ class Config:
     )
     layer: tuple[str, ...] = option(
         (),
-        "other channels, NAME=FILE for each: rasters that GDAL reads, {date} in the name for daily ones",
+        "other channels, NAME=FILE for each: GeoTIFFs of one band, {date} in the name for daily ones",
         check=checks.layers,
     )
     confidence: str = option(
@@ -324,6 +326,7 @@ NAMES_DATA = frozenset({"data", "source", "predictions", "results", "runs", "exp
 """Settings that name what is worked on: where one is given, nothing of the demo is."""
 
 
+@functools.cache
 def fields() -> dict[str, dataclasses.Field[Any]]:
     """The fields of Config by name."""
     return {field.name: field for field in dataclasses.fields(Config)}

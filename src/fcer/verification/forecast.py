@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.data.fire import Place
-from fcer.data.geotiff import import_rasterio
+from fcer.data.geotiff import import_rasterio, open_raster
 from fcer.deploy.ground import ground_of
 from fcer.errors import DataError
 from fcer.models.expectations import Expectations
@@ -83,7 +83,7 @@ class Forecast:
     def read(self) -> ForecastMaps:
         """The maps themselves."""
         rasterio = import_rasterio()
-        with rasterio.open(self.path) as image:
+        with open_raster(self.path) as image:
             named = _bands(image)
             try:
                 maps = {name: image.read(band) for name, band in named.items()}
@@ -115,7 +115,7 @@ def read_forecast(path: Path) -> Forecast:
     """The header of a map; a DataError says why it is no forecast of ours."""
     rasterio = import_rasterio()
     try:
-        with rasterio.open(path) as image:
+        with open_raster(path) as image:
             tags = {key.lower(): value for key, value in image.tags().items()}
             shape = (int(image.height), int(image.width))
             place = Place.said(image.crs.to_string() if image.crs else None, tuple(image.transform)[:6])
