@@ -4,24 +4,31 @@ Needs Debian or Ubuntu, root, `apt-get install buildah debootstrap`, 15 GB of di
 says. The base is made by debootstrap; pip finds packages as pip does outside. Every command runs as the image says
 (user 10001, its entry point and environment) on a read-only root, without capabilities; what it answers is compared
 with the same command outside.
+
+make image-test TORCH_INDEX=...
+python tests/docker/real_image.py --keep FOLDER      built there unless it is, and left for the next time
 """
 
+import argparse
 import configparser
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 
-from compose_cases import free_port
+from compose_cases import free_port  # noqa: E402
 
 MOST_BYTES = 2_500_000_000
 SUITE = "bookworm"
@@ -140,11 +147,14 @@ class Image:
         self._files = Path(self.buildah("mount", self._container).strip())
         self.bytes = self.bytes or sum(p.lstat().st_size for p in self._files.rglob("*") if not p.is_dir())
         user, group = map(int, self.settings["User"].split(":"))
+        for place in ("places", "outside"):
+            shutil.rmtree(self.folder / place, ignore_errors=True)
+        (self.folder / "outside").mkdir()
         for place in ("work", "data", "artifacts"):
             (self.folder / "places" / place).mkdir(parents=True)
             os.chown(self.folder / "places" / place, user, group)
 
-    def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
+    def start(self, *command: str, log: IO[str] | int = subprocess.PIPE, **environment: str) -> subprocess.Popen[str]:
         """`docker run --read-only --cap-drop=ALL IMAGE COMMAND`, in this machine's network."""
         user, group = self.settings["User"].split(":")
         known = [*self.settings["Env"], *(f"{name}={value}" for name, value in environment.items())]
@@ -155,9 +165,10 @@ class Image:
         return subprocess.Popen(
             [*inside, *known, *nobody, *dropped, *self.settings["Entrypoint"], *command],
             env={**outside, "WORKING": self.settings["WorkingDir"]},
-            stdout=subprocess.PIPE,
+            stdout=log,
             stderr=subprocess.STDOUT,
             text=True,
+            start_new_session=True,
         )
 
     def run(self, *command: str, expect: int = 0, **environment: str) -> str:
@@ -190,18 +201,25 @@ def same_head(one: Path, other: Path) -> None:
     assert heads[0][0].read_bytes() == heads[1][0].read_bytes(), "another student than outside"
 
 
-def serve(image: Image, port: int) -> subprocess.Popen[str]:
+@contextmanager
+def serving(image: Image, port: int) -> Iterator[None]:
     """The MLflow server in the image, as compose.yaml starts it, on a store in a file."""
     store = ("--backend-store-uri", "sqlite:////artifacts/mlflow.db", "--artifacts-destination", "/artifacts")
-    server = image.start("mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1", *store)
-    for _ in range(120):
-        if server.poll() is not None:
-            raise SystemExit(f"image-test: the MLflow server ended:\n{server.communicate()[0][-3000:]}")
-        if image_answers(image, port):
+    call = ("mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1", *store)
+    path = image.folder / "server.log"
+    with path.open("w") as log:
+        server = image.start(*call, log=log, MLFLOW_SERVER_ENABLE_JOB_EXECUTION="false")
+        try:
+            until = time.monotonic() + 300
+            while not image_answers(image, port):
+                if server.poll() is not None or time.monotonic() > until:
+                    raise SystemExit(f"image-test: the MLflow server does not answer:\n{path.read_text()[-3000:]}")
+                time.sleep(1)
             say(f"the MLflow server answers on port {port}")
-            return server
-        time.sleep(1)
-    raise SystemExit("image-test: the MLflow server does not answer")
+            yield
+        finally:
+            os.killpg(server.pid, signal.SIGKILL)  # and with it all that runs in its container
+            server.wait()
 
 
 def image_answers(image: Image, port: int) -> bool:
@@ -214,16 +232,14 @@ def image_answers(image: Image, port: int) -> bool:
 def use(image: Image) -> None:
     """Everything that the image is for."""
     places, apart = image.folder / "places", image.folder / "outside"
-    apart.mkdir()
     refused = image.run("python", "-c", "open('/fcer/anything', 'w')", expect=1)
     assert "Read-only file system" in refused, refused
     assert image.run("python", "-c", "import os; print(os.getuid(), os.getgroups())").split()[0] == "10001"
     shutil.copy(ROOT / "tests" / "data" / "golden" / "predictions_2018.npz", places / "data")
     port = free_port()
-    server = serve(image, port)
-    try:
-        apart_store = {"MLFLOW_TRACKING_URI": f"sqlite:///{apart}/mlflow.db"}
-        tracked = {"MLFLOW_TRACKING_URI": f"http://127.0.0.1:{port}"}
+    with serving(image, port):
+        apart_store = {"MLFLOW_TRACKING_URI": f"sqlite:///{apart}/mlflow.db", "OMP_NUM_THREADS": "1"}
+        tracked = {"MLFLOW_TRACKING_URI": f"http://127.0.0.1:{port}", "OMP_NUM_THREADS": "1"}
         image.run("distill", *SMALL, **tracked)
         outside(apart, "distill", *SMALL, **apart_store)
         same_head(places / "work", apart / "work")
@@ -233,35 +249,41 @@ def use(image: Image) -> None:
         outside(apart, *evaluate, str(places / "data" / "predictions_2018.npz"), "--out", "results", **apart_store)
         for name in ("sweep.csv", "segmentation.csv", "tests.json"):
             assert (places / "work" / "results" / name).read_bytes() == (apart / "results" / name).read_bytes(), name
-        say("evaluate --predictions gave the same tables")
-        (fire,) = sorted((apart / "work").rglob("2021/*.hdf5"))[:1]
+        say("evaluate --predictions gave the same tables as outside")
+        fire = sorted((apart / "work").rglob("2021/*.hdf5"))[0]
         shutil.copy(fire, places / "data" / fire.name)
         model = ("--model", "models:/fcer-student@champion")
         image.run("predict", *model, "--input", f"data/{fire.name}", "--out", "work/map.tif", **tracked)
         assert (places / "work" / "map.tif").stat().st_size > 1000
-    finally:
-        server.terminate()
-        server.communicate(timeout=60)
+        say("predict wrote a map with the champion of the server")
 
 
 def main() -> int:
     """0 where the image was built and did all it should."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", type=Path, help="folder to build in and leave; none: one that goes afterwards")
+    options = parser.parse_args()
     if missing := needs():
         print(f"image-test: {missing}", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="image-test-", dir=os.environ.get("IMAGE_TEST_FOLDER")) as temporary:
-        image = Image(Path(temporary))
-        for step in (image.make_base, image.build):
-            begun = time.monotonic()
-            step()
-            say(f"{step.__name__.replace('_', ' ')}: done in {time.monotonic() - begun:.0f} s")
+    with ExitStack() as stack:
+        if options.keep is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="image-test-")))
+        else:
+            folder = options.keep.resolve()
+            folder.mkdir(parents=True, exist_ok=True)
+        image = Image(folder)
+        if not (folder / "built").exists():
+            for step in (image.make_base, image.build):
+                begun = time.monotonic()
+                step()
+                say(f"{step.__name__.replace('_', ' ')}: done in {time.monotonic() - begun:.0f} s")
+            (folder / "built").touch()
         image.open()
-        try:
-            say(f"the image holds {image.bytes / 1e9:.2f} GB (at most {MOST_BYTES / 1e9:g})")
-            assert image.bytes < MOST_BYTES, "too large"
-            use(image)
-        finally:
-            image.close()
+        stack.callback(image.close)
+        say(f"the image holds {image.bytes / 1e9:.2f} GB (at most {MOST_BYTES / 1e9:g})")
+        assert image.bytes < MOST_BYTES, "too large"
+        use(image)
     say("built, small enough, and everything ran as user 10001 on a read-only root")
     return 0
 

@@ -1,4 +1,4 @@
-"""The server that commands are forked from imports this: some commands have run once, and all that they import is there."""
+"""The server that commands are forked from imports this: commands have run once, and all that they import is there."""
 
 import os
 import tempfile

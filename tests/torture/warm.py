@@ -6,6 +6,7 @@ import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.context import ForkContext, ForkServerContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -21,7 +22,7 @@ _GROUP_WAIT = 10.0
 
 
 def prepare() -> None:
-    """Fork from a server that has run commands and so imported what they import; on one thread, since none is forked."""
+    """Fork from a server that has run commands and so imported what they import; on one thread, as none is forked."""
     global _context
     _context = multiprocessing.get_context("forkserver")
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -52,10 +53,8 @@ class Started:
         until = time.monotonic() + _GROUP_WAIT
         while self._process.is_alive() and os.getpgid(pid) != pid and time.monotonic() < until:
             time.sleep(0.001)  # it has not begun yet
-        try:
+        with suppress(ProcessLookupError):  # it has ended
             os.killpg(pid, 9)
-        except ProcessLookupError:  # it has ended
-            pass
         self._process.join()
 
     @property
