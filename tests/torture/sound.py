@@ -37,9 +37,10 @@ def make_sound(folder: Path) -> None:
         raise SystemExit("the sound input is not: mend that first")
     (journal,) = (folder / "work" / "runs").glob("*/journal.jsonl")
     entries = [line for line in journal.read_text().splitlines() if '"op"' in line]
-    (folder / "journal").mkdir()
+    kept = folder / "journal" / journal.parent.name  # runs below others name them by their folder
+    kept.mkdir(parents=True)
     first = json.dumps({"process": None, "uri": ""})
-    (folder / "journal" / "journal.jsonl").write_text("\n".join([first, *entries]) + "\n")
+    (kept / "journal.jsonl").write_text("\n".join([first, *entries]) + "\n")
     write_student(folder / "student", "k")
     save_calibration(write_student(folder / "calibrated", "k"), calibration_of("k"))
     shutil.rmtree(folder / "made")

@@ -80,7 +80,8 @@ def _edit(path: Path, rng: np.random.Generator) -> str:
 
 def journal(rng: np.random.Generator, sound: Path, folder: Path) -> Case:
     """A command's journal for `log`."""
-    made = fresh(sound / "journal", folder / "runs" / "20260101-000000-evaluate-abcd")
+    (kept,) = (sound / "journal").iterdir()
+    made = fresh(kept, folder / "runs" / kept.name)
     path = made / "journal.jsonl"
     lines = path.read_text().splitlines()
     what = str(draw(rng, ["damage", "damage", "line", "line", "process", "missing start", "order"]))
