@@ -145,7 +145,7 @@ def forecasts(rng: np.random.Generator, sound: Path, folder: Path) -> Case:
         path.write_text(_list_of(sound / "forecast.tif", 3))
     elif what == "record":
         out = fresh(sound / "record", out)
-        kept = sorted(one for one in out.rglob("*") if one.is_file())
+        kept = sorted(one for one in out.rglob("*") if one.is_file() and one.stat().st_size)
         victim = kept[int(rng.integers(len(kept)))]
         content, how = damaged(victim.read_bytes(), rng)
         victim.write_bytes(content)

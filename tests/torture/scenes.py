@@ -35,7 +35,7 @@ SCENES: dict[str, tuple[Sequence[str], str]] = {
     "search": (("search", *_SEARCH, *_TINY, *_HEAD), ""),
 }
 """By name: the command, and the folder whose files count; a search's trials are counted instead."""
-_MEASURED = ("costs.csv", ".html", "predictions_2021.json")
+_MEASURED = ("costs.csv", ".html", "predictions_2021.json", "history.json")
 """Hold times, of the clock or of files, which differ."""
 
 
