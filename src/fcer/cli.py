@@ -191,5 +191,5 @@ class _Warnings:
         """How often the same was to be said again."""
         for kind, count in self._alike.items():
             if count > 1 and not self._verbose:
-                said = textwrap.shorten(kind.replace("… ", ""), _ENOUGH, placeholder=" …")
+                said = textwrap.shorten(kind.removeprefix("… "), _ENOUGH, placeholder=" …")
                 print(f"fcer: warning: {count - 1} more like this (-v shows them): {said}", file=sys.stderr)

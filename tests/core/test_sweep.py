@@ -9,8 +9,8 @@ from fcer.core.calibration import ece_loss, nll_loss
 from fcer.core.near_fire import list_near_fire
 from fcer.core.per_image import image_scores
 from fcer.core.ranking import auroc_within_score
+from fcer.core.region_sweep import sweep
 from fcer.core.regions import fire_region
-from fcer.core.sweep import sweep
 from fcer.errors import UndefinedMetricWarning
 from plain_fcer import plain_region
 

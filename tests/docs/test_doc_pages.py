@@ -13,7 +13,7 @@ from documentation import DOCS, PAGES, README, ROOT, blocks
 from fcer.commands import COMMANDS
 from fcer.config.checks import METHODS
 from fcer.config.settings import fields
-from fcer.core.sweep import SweepCurve
+from fcer.core.region_sweep import SweepCurve
 
 GENERATED = {
     *("reference/commands.md", "reference/settings.md", "reference/python.md"),

@@ -89,6 +89,6 @@ def test_public_names_have_their_entry(pages: dict[Path, _Page], site: Path) -> 
     assert places >= {
         "fcer.pipeline.study.Study.evaluation",
         "fcer.evaluation.evaluate.evaluate",
-        "fcer.core.sweep.sweep",
+        "fcer.core.region_sweep.sweep",
         "fcer.maps.predicted_maps.PredictedMaps.from_arrays",
     }

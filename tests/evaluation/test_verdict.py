@@ -66,3 +66,13 @@ def test_images_are_tested_only_where_fires_are_unknown():
 def test_what_is_below_chance_is_said():
     sentences = said(maps_of({"student": lambda wrong, random: random * (1 - wrong), "ensemble": noise}))
     assert any(s.startswith("AUROC: below chance: student at radius 0, full (0.000 at the lowest)") for s in sentences)
+
+
+def test_persistence_is_no_rival_in_finding_errors():
+    alone = maps_of({"student": knowing(0.3), "entropy": knowing(0.1)})
+    beside = maps_of({"student": knowing(0.3), "entropy": knowing(0.1), "persistence": lambda wrong, _: 0 * wrong})
+    tests = evaluate(beside, bootstrap=0, radii=[0]).tests
+    assert not tests.isin(["persistence"]).to_numpy().any()
+    expected = evaluate(alone, bootstrap=0, radii=[0]).tests
+    assert tests["p_holm"].to_numpy() == pytest.approx(expected["p_holm"].to_numpy(), nan_ok=True)
+    assert said(beside) == said(alone)

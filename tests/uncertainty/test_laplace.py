@@ -1,4 +1,6 @@
-"""Last-layer Laplace against autograd's Hessian, the marginal likelihood on a grid, and sampled weights."""
+"""Last-layer Laplace against laplace-torch, autograd's Hessian, marginal likelihood on a grid, and sampled weights."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,3 +79,18 @@ def test_the_last_layer_is_the_one_that_makes_the_logits():
     weights = last_layer(backbone).float()
     by_hand = F.conv2d(features, weights[:-1].view(1, -1, 3, 3), weights[-1:], padding=1)
     torch.testing.assert_close(backbone.fire_logits(features), by_hand)
+
+
+def test_laplace_torch_finds_the_same():
+    """Values of another implementation; tests/helpers/laplace_torch_values.py made them."""
+    with np.load(Path(__file__).parents[1] / "data" / "laplace_torch.npz") as made:
+        features, weights, burnt = (torch.from_numpy(made[name]) for name in ("features", "weights", "burnt"))
+        pos_weight, precision = float(made["pos_weight"]), float(made["precision"])
+        hessian, variance = made["hessian"], made["variance"]
+    found = torch.zeros(len(weights), len(weights), dtype=torch.float64)
+    for image, logits, y in zip(features, logits_of(features, weights), burnt, strict=True):
+        add_to_hessian(found, image, logits.flatten(), y.flatten().double(), pos_weight)
+    np.testing.assert_allclose(found, hessian, rtol=1e-9, atol=1e-9)
+    posterior = fit_posterior(found, weights)
+    assert posterior.prior_precision == pytest.approx(precision, rel=1e-4)
+    np.testing.assert_allclose(logit_variance(features.float(), posterior.covariance_DD), variance, rtol=1e-4)

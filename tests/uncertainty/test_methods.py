@@ -138,7 +138,7 @@ def test_ensemble_and_student(maps, predictors: Predictors, samples: Samples):
 
 
 def test_baselines_share_the_students_probability(maps):
-    for name in ("entropy", "random", "boundary_distance", "probability"):
+    for name in ("entropy", "random", "boundary_distance", "today_distance", "probability"):
         assert np.array_equal(maps[f"{name}_prob"], maps["student_prob"])
     np.testing.assert_allclose(maps["entropy_unc"], entropy(maps["student_prob"]), atol=1e-5)
     assert np.array_equal(maps["probability_unc"], maps["student_prob"])
@@ -187,6 +187,13 @@ def test_nearness_to_the_predicted_edge_falls_with_distance(maps):
             continue
         np.testing.assert_allclose(unc, 1 / (1 + ndimage.distance_transform_edt(~edge)), rtol=1e-6)
     assert maps["boundary_distance_unc"].max() == 1
+
+
+def test_nearness_to_todays_fire_falls_with_distance(maps):
+    for today, unc in zip(maps["persistence_prob"] > 0, maps["today_distance_unc"], strict=True):
+        expected = 1 / (1 + ndimage.distance_transform_edt(~today)) if today.any() else np.zeros(today.shape)
+        np.testing.assert_allclose(unc, expected, rtol=1e-6)
+    assert maps["today_distance_unc"].max() == 1
 
 
 def turned_by_hand(predictors: Predictors, samples: Samples, index: int) -> np.ndarray:
@@ -308,6 +315,7 @@ def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], 
         "diffusion": 1,
         "random": 1,
         "boundary_distance": 1,
+        "today_distance": 1,
         "probability": 1,
         "persistence": 0,
     }

@@ -54,7 +54,9 @@ def test_every_method_of_ours_is_registered_and_known_to_the_configuration():
 
 def test_controls_and_baselines_say_so():
     found = installed_methods()
-    assert [name for name in METHODS if found[name].control] == ["random", "boundary_distance", "probability"]
+    assert [name for name in METHODS if found[name].control] == [
+        *("random", "boundary_distance", "today_distance", "probability")
+    ]
     assert [name for name in METHODS if not found[name].ranks] == ["persistence"]
 
 

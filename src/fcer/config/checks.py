@@ -43,12 +43,13 @@ METHODS = (
     "diffusion",
     "random",
     "boundary_distance",
+    "today_distance",
     "probability",
     "persistence",
 )
 """Methods of this package that `evaluate` knows; other packages may bring more."""
 
-ON_REQUEST = ("mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion", "persistence")
+ON_REQUEST = ("mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion", "today_distance", "persistence")
 """Those that are compared only where they are named."""
 
 _LONGEST_NAME = 255

@@ -12,6 +12,7 @@ from fcer.core.arrays import IntArray
 from fcer.core.bootstrap import Replicates, bootstrap_median, draw_fires, widened_interval
 from fcer.core.statistics import holm_correction, wilcoxon_test
 from fcer.errors import UndefinedMetricWarning
+from fcer.evaluation.controls import UNRANKED
 
 __all__ = ["RANKING_METRICS", "TEST_COLUMNS", "Estimate", "compare", "confidence", "method_pairs"]
 
@@ -59,6 +60,7 @@ def compare(
 
     What one method `a` is tested for in a scope and unit, against all other methods and in all metrics, is one family
     of Holm's correction. Its tests against controls are another: they must not blunt the question which is better.
+    Nothing is tested against what ranks nothing.
     """
     scores = per_image.pivot(index=["year", "fire_id", "index"], columns="method", values=list(RANKING_METRICS))
     samples = []
@@ -68,7 +70,7 @@ def compare(
             draws = draw_fires(fire.max(initial=-1) + 1, n_draws, np.random.default_rng(seed))
             samples.append((scope, unit, table, fire, draws))
     rows = []
-    for a, b in pairs:
+    for a, b in (pair for pair in pairs if not set(pair) & set(UNRANKED)):
         for scope, unit, table, fire, draws in samples:
             for metric in RANKING_METRICS:
                 ours, theirs = table[metric][a].to_numpy(), table[metric][b].to_numpy()

@@ -5,12 +5,15 @@ A control borrows its probabilities, so it is ranked, and has no loss, no AP and
 
 from collections.abc import Sequence
 
-__all__ = ["CONTROLS", "PROBABILITY", "split_controls"]
+__all__ = ["CONTROLS", "PROBABILITY", "UNRANKED", "split_controls"]
 
 PROBABILITY = "probability"
 """The reference's fire probability, taken as uncertainty."""
 
-CONTROLS = (PROBABILITY, "random", "boundary_distance")
+CONTROLS = (PROBABILITY, "random", "boundary_distance", "today_distance")
+
+UNRANKED = ("persistence",)
+"""Forecasts without an uncertainty: there for AP and skill, and no rival in finding errors."""
 
 
 def split_controls(methods: Sequence[str], reference: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

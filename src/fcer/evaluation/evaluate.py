@@ -10,10 +10,10 @@ from typing import NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from fcer.core.rank_bounds import RankBound
+from fcer.core.region_sweep import warn_where_undefined
 from fcer.core.region_totals import MethodRegions, RegionPlan
 from fcer.core.regions import DEFAULT_RADII
 from fcer.core.segmentation import FIRE_THRESHOLD
-from fcer.core.sweep import warn_where_undefined
 from fcer.errors import ConfigError, FcerWarning, PredictionsError, UndefinedMetricWarning
 from fcer.evaluation import settle, tables
 from fcer.evaluation.comparison import compare, confidence, method_pairs

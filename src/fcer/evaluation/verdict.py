@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from fcer.core.statistics import holm_correction
+from fcer.evaluation.controls import UNRANKED
 
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results
@@ -30,9 +31,7 @@ def verdict(results: Results) -> list[str]:
     sentences = []
     for metric, label in _METRICS.items():
         scores = results.over_years("anchor").set_index("method")[metric].dropna()
-        methods = [
-            name for name in results.settings.methods if name in scores and name not in results.settings.controls
-        ]
+        methods = [name for name in results.settings.own_methods if name in scores and name not in UNRANKED]
         if methods:
             compared = _Compared(results, metric, scores)
             sentences += [f"{label}: {sentence}" for sentence in _sentences(compared, methods)]
@@ -64,7 +63,7 @@ class Standing:
 def standing(results: Results, metric: str) -> Standing | None:
     """Who leads; None where the metric is defined for no method."""
     scores = results.over_years("anchor").set_index("method")[metric].dropna()
-    methods = [name for name in scores.index if name not in results.settings.controls]
+    methods = [name for name in scores.index if name not in (*results.settings.controls, *UNRANKED)]
     if not methods:
         return None
     compared = _Compared(results, metric, scores)

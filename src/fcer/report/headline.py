@@ -44,7 +44,11 @@ def _compared(found: Standing) -> str:
 
 def _in_words(control: str) -> str:
     """A control as somebody knows it who has not read the paper."""
-    known = {"probability": "the fire probability alone", "boundary_distance": "the distance from the predicted edge"}
+    known = {
+        "probability": "the fire probability alone",
+        "boundary_distance": "the distance from the predicted edge",
+        "today_distance": "the distance from today's fire",
+    }
     return known.get(control, control)
 
 
