@@ -184,11 +184,12 @@ def _box(image: Any) -> tuple[float, float, float, float] | None:
     """Where on earth the image lies."""
     if not image.crs:
         return None
+    from rasterio._err import CPLE_BaseError
     from rasterio.errors import RasterioError
     from rasterio.warp import transform_bounds
 
     try:
         west, south, east, north = map(float, transform_bounds(image.crs, "EPSG:4326", *image.bounds))
-    except (RasterioError, ValueError):
+    except (RasterioError, CPLE_BaseError, ValueError):
         return None
     return (west, south, east, north) if all(map(math.isfinite, (west, south, east, north))) else None

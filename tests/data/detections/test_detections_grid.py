@@ -158,6 +158,9 @@ def test_a_raster_that_is_none_gets_a_sentence(tmp_path: Path, sentence: Callabl
     raster(tmp_path / "dem.tif", np.zeros((4, 4)), crs=None)
     said = sentence(file, "--layer", f"elevation={tmp_path}/dem.tif", "--out", str(tmp_path / "b"))
     assert "does not say where on earth it lies; give --layer a raster of one band" in said
+    raster(tmp_path / "dem.tif", np.zeros((4, 4)), transform=rasterio.Affine(0, 0, 0, 0, 0, 0))
+    said = sentence(file, "--layer", f"elevation={tmp_path}/dem.tif", "--out", str(tmp_path / "c"))
+    assert "dem.tif: cannot be read as a GeoTIFF (Unable to compute a transformation" in said
     assert Layers(()).channels == ()
 
 

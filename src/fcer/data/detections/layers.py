@@ -94,6 +94,7 @@ def _days_there(file: str) -> bool:
 def _warped(file: str, channel: int, grid: Grid) -> Image:
     """The raster on the grid, NaN where it does not reach."""
     rasterio = import_rasterio()
+    from rasterio._err import CPLE_BaseError
     from rasterio.warp import Resampling, reproject
 
     # What has no in-between, such as classes and directions, keeps the nearest value
@@ -112,7 +113,7 @@ def _warped(file: str, channel: int, grid: Grid) -> Image:
                 dst_nodata=np.nan,
                 resampling=way,
             )
-    except rasterio.errors.RasterioError as error:
+    except (rasterio.errors.RasterioError, CPLE_BaseError) as error:  # the second of places that are none
         raise DataError(
             f"{file}: cannot be read as a GeoTIFF ({error}); give --layer one, as gdal_translate makes of others"
         ) from None
