@@ -7,7 +7,7 @@ import pytest
 from .corpus import run_class
 from .sound import make_sound
 
-CLASSES = ["npz", "hdf5 maps", "geotiff", "detections"]
+CLASSES = ["npz", "hdf5 maps", "geotiff"]
 
 
 @pytest.fixture(scope="module")
