@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: help demo study test test-fast lint format ui bench docs torture clean
+.PHONY: help demo study test test-fast lint format ui bench docs torture image-test clean
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 11
 
@@ -56,8 +56,11 @@ bench: $(VENV)/.lock-dev  ## speed against the plain way, as ratios measured in 
 docs: $(VENV)/.lock-docs  ## the documentation, as pages in site/ that need no network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-torture: $(VENV)/.lock-dev  ## malformed inputs and kills at random moments: tried and held by class, in minutes
+torture: $(VENV)/.lock-dev  ## malformed inputs, kills and other faults from a seed: tried and held by class
 	$(BIN)/python -m tests.torture
+
+image-test: $(VENV)/.lock-dev  ## the image built without a Docker engine, and used; as root, with TORCH_INDEX=... (docker/README.md)
+	TORCH_INDEX="$(TORCH_INDEX)" $(BIN)/python tests/docker/real_image.py
 
 clean:  ## remove the environment (data and runs stay)
 	rm -rf $(VENV)

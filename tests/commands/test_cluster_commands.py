@@ -15,20 +15,12 @@ import pytest
 
 from dask_cluster import HandMadeCluster
 from fcer.data.catalog import open_catalog
-from study_cases import besides_few_fires, fcer, fcer_apart, start
+from study_cases import TINY, besides_few_fires, fcer, start
 
 pytestmark = pytest.mark.slow
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"
-QUICK = [
-    *("--fires-per-year", "2", "--image-size", "40", "40", "--fire-days", "7", "8", "--crop", "32"),
-    *("--arch", "unet_t1", "--width", "0.0625", "--member-epochs", "3", "--member-batch-size", "4"),
-    *("--head-epochs", "2", "--methods", "student", "ensemble", "--bootstrap", "10", "--workers", "1"),
-    *("--split", "wsts_plus", "--year", "2022"),
-]
-"""Two test years, whose members are the same three."""
-THREADS = {"OMP_NUM_THREADS": "2"}
-"""Of the command; workers have one, with which these backbones' numbers would differ in their last digits."""
+LONGER = [*TINY, "--member-epochs", "6", "--member-patience", "6"]
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -38,11 +30,6 @@ def tables(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in (*files, *folder.rglob("tests.json"))}
 
 
-def maps(path: Path) -> dict[str, np.ndarray]:
-    with np.load(path) as stored:
-        return dict(stored)
-
-
 def wait_for(condition: Callable[[], object], process) -> None:
     deadline = time.monotonic() + 300
     while not condition():
@@ -50,55 +37,40 @@ def wait_for(condition: Callable[[], object], process) -> None:
         time.sleep(0.05)
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The study in one process."""
-    folder = tmp_path_factory.mktemp("alone")
-    done = fcer_apart(folder, "main", *QUICK, **THREADS)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-def assert_same_study(folder: Path, alone: Path) -> None:
-    ours, theirs = tables(folder / "work" / "study"), tables(alone / "work" / "study")
-    assert len(theirs) > 9 and ours.keys() == theirs.keys()
-    assert [name for name, table in theirs.items() if ours[name] != table] == []
-    for year in (2022, 2023):
-        name = f"work/study/predictions_{year}.npz"
-        expected, found = maps(alone / name), maps(folder / name)
-        assert all(np.array_equal(found[key], expected[key]) for key in expected)
-    weights = {path.relative_to(alone): path.read_bytes() for path in alone.glob("work/students/*/head.safetensors")}
-    assert len(weights) == 1
-    assert all((folder / path).read_bytes() == content for path, content in weights.items())
-
-
 def workers_of(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     children = psutil.Process(process.pid).children(recursive=True)
     return [child for child in children if any("spawn_main" in word for word in child.cmdline())]
 
 
-def test_a_study_that_loses_a_worker(alone: Path, tmp_path: Path):
-    with start(tmp_path, "main", *QUICK, "--cluster", "local:2", **THREADS) as process:
-        wait_for(lambda: list(tmp_path.glob("work/**/*.resume")), process)  # a member is being trained
+def test_a_training_that_loses_a_worker(tmp_path: Path):
+    """`make torture` does the same to whole studies, at random moments."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for folder in (ours, theirs):
+        folder.mkdir()
+    with start(ours, "train", *LONGER, "--cluster", "local:2") as process:
+        wait_for(lambda: list(ours.glob("work/**/*.resume")), process)  # a member is being trained
         lost, other = workers_of(process)
         lost.kill()
         _, complaints = process.communicate(timeout=300)
     assert process.returncode == 0, complaints
     assert not [line for line in besides_few_fires(complaints) if line.startswith("fcer: ")]
     assert not other.is_running()
-    assert_same_study(tmp_path, alone)
-    client = mlflow.MlflowClient(f"sqlite:///{tmp_path}/mlflow.db")
+    assert fcer(theirs, "train", *LONGER).returncode == 0
+    weights = {path.relative_to(theirs): path.read_bytes() for path in theirs.glob("work/checkpoints/*/*.safetensors")}
+    assert len(weights) == 3
+    assert all((ours / path).read_bytes() == content for path, content in weights.items())
+    client = mlflow.MlflowClient(f"sqlite:///{ours}/mlflow.db")
     runs = client.search_runs([client.get_experiment_by_name("fcer").experiment_id], max_results=500)
     assert {run.info.status for run in runs} == {"FINISHED"}
     members = [run for run in runs if run.info.run_name.startswith("member fold")]
     assert len(members) == 3
-    assert all(len(client.get_metric_history(run.info.run_id, "val/ap")) == 3 for run in members)
+    assert all(len(client.get_metric_history(run.info.run_id, "val/ap")) == 6 for run in members)
     assert all("cluster" not in run.data.params for run in runs), "where it was done decides nothing"
 
 
 def test_two_workers_by_hand_evaluate(tmp_path: Path):
     files = [GOLDEN / "predictions_2018.npz", GOLDEN / "predictions_2019.npz"]
-    call = ["evaluate", "--predictions", *files, "--engine", "shards", "--bootstrap", "10"]
+    call = ["evaluate", "--predictions", *files, "--engine", "shards", "--bootstrap", "50"]
     with HandMadeCluster(tmp_path) as made:
         made.add_worker()
         made.add_worker()
@@ -111,7 +83,7 @@ def test_two_workers_by_hand_evaluate(tmp_path: Path):
 
 
 def test_fires_are_made_and_converted_on_a_cluster(tmp_path: Path):
-    made = ["--years", "2018", "2019", "--fires-per-year", "3", "--image-size", "32", "36", "--fire-days", "3", "3"]
+    made = ["--years", "2018", "2019", "--fires-per-year", "3", "--image-size", "32", "40", "--fire-days", "3", "4"]
     for out, cluster in (("ours", ["--cluster", "local:2"]), ("theirs", [])):
         done = fcer(tmp_path, "synthesize", "--out", out, *made, "--geotiff", *cluster)
         assert done.returncode == 0 and "6 synthetic fires" in done.stdout, done.stderr

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,8 +31,14 @@ def has_postgres() -> bool:
     return _tool("initdb") is not None and _tool("pg_ctl") is not None
 
 
+class ServerUrl(str):
+    """The address of a database, whose server can be ended without a word and started again."""
+
+    restart: Callable[[], None]
+
+
 @contextmanager
-def postgres_server() -> Iterator[str]:
+def postgres_server() -> Iterator[ServerUrl]:
     """The URL of an empty database of a server that ends with the block; skips the test where there is none."""
     initdb, pg_ctl = _tool("initdb"), _tool("pg_ctl")
     if initdb is None or pg_ctl is None:
@@ -49,9 +55,12 @@ def postgres_server() -> Iterator[str]:
             user = pwd.getpwnam(_USER)
             os.chown(folder, user.pw_uid, user.pw_gid)
         _as_server_user(initdb, "-D", str(data), "-U", _USER, "-A", "trust", "-E", "UTF8", "--no-sync")
-        _as_server_user(pg_ctl, "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
+        start = (pg_ctl, "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options)
+        _as_server_user(*start, "start")
+        url = ServerUrl(f"postgresql://{_USER}@127.0.0.1:{port}/{_USER}")
+        url.restart = lambda: _as_server_user(*start, "-m", "immediate", "restart")
         try:
-            yield f"postgresql://{_USER}@127.0.0.1:{port}/{_USER}"
+            yield url
         finally:
             _as_server_user(pg_ctl, "-D", str(data), "-m", "immediate", "stop")
     finally:

@@ -1,6 +1,6 @@
-"""`make torture`: malformed inputs and kills, seeded; tried and held by class, and what did not hold.
+"""`make torture`: malformed inputs, kills and other faults, seeded; tried and held by class, and what did not hold.
 
-python -m tests.torture --seed 1 --cases 100 --kills 10 --only npz "kill evaluate"
+python -m tests.torture --seed 1 --cases 100 --kills 10 --faults 10 --only npz "kill evaluate" "flipped bit"
 python -m tests.torture --only yaml --case 17      one case again, with its traceback
 """
 
@@ -9,8 +9,7 @@ import os
 import sys
 import tempfile
 import time
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -18,52 +17,78 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 
 from .cases import Case
 from .corpus import CLASSES, Outcome, make, run_class, run_one
+from .faults import FAULTS, needs, run_fault
 from .kills import KILLS, run_kill
 from .sound import make_sound
+from .warm import prepare
+
+ALL = [*CLASSES, *KILLS, *FAULTS]
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--cases", type=int, default=90, help="of each class of malformed inputs")
+    parser.add_argument("--cases", type=int, default=60, help="of each class of malformed inputs")
     parser.add_argument("--kills", type=int, default=8, help="of each command that is killed")
-    parser.add_argument("--only", nargs="+", choices=[*CLASSES, *KILLS], default=[*CLASSES, *KILLS])
-    parser.add_argument("--case", type=int, help="this case alone, in this process")
+    parser.add_argument("--faults", type=int, default=4, help="of each other fault; five times as many flipped bits")
+    parser.add_argument("--only", nargs="+", choices=ALL, default=ALL, metavar="CLASS", help=", ".join(ALL))
+    parser.add_argument("--case", type=int, help="this case alone; a malformed input in this process")
     return parser.parse_args()
+
+
+def _one(options: argparse.Namespace, sound: Path, folder: Path) -> int:
+    """A single case, to look at."""
+    name = options.only[0]
+    if name not in CLASSES:
+        prepare()
+        print((run_kill if name in KILLS else run_fault)(name, options.seed, options.case, folder))
+        return 0
+    case = make(name, options.seed, options.case, sound, folder)
+    print(case.what, "\n", " ".join(case.arguments))
+    if case.ask is not None:
+        print(case.ask())
+        return 0
+    return run_one(Case(case.what, (*case.arguments, "--debug"), case.environment), folder)
+
+
+def _outcomes(name: str, options: argparse.Namespace, sound: Path, folder: Path) -> Iterator[Outcome]:
+    if name in CLASSES:
+        yield from run_class(name, options.seed, range(options.cases), sound, folder)
+    elif name in KILLS:
+        yield from (run_kill(name, options.seed, number, folder) for number in range(options.kills))
+    else:
+        count = options.faults * (5 if name == "flipped bit" else 1)
+        yield from (run_fault(name, options.seed, number, folder) for number in range(count))
 
 
 def main() -> int:
     """0 where everything held."""
     options = _options()
     os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
-    failures: dict[tuple[str, str], list[Outcome]] = defaultdict(list)
-    with tempfile.TemporaryDirectory(prefix="torture-") as temporary:
+    failures = 0
+    with tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as temporary:
         sound, folder = Path(temporary) / "sound", Path(temporary) / "case"
         sound.mkdir()
         with redirect_stdout(None):
             make_sound(sound)
         if options.case is not None:
-            case = make(options.only[0], options.seed, options.case, sound, folder)
-            print(case.what, "\n", " ".join(case.arguments))
-            return run_one(Case(case.what, (*case.arguments, "--debug")), folder)[0]
+            return _one(options, sound, folder)
+        prepare()
         print(f"{'seed ' + str(options.seed):<18}{'tried':>7}{'held':>7}{'accepted':>10}{'s':>7}", flush=True)
         for name in options.only:
-            outcomes: Iterable[Outcome]
-            if name in CLASSES:
-                outcomes = run_class(name, options.seed, range(options.cases), sound, folder)
-            else:
-                outcomes = (run_kill(name, options.seed, number, folder) for number in range(options.kills))
+            if name in FAULTS and (missing := needs(name)):
+                print(f"{name:<18}not tried: {missing}", flush=True)
+                continue
             started = time.monotonic()
-            done = list(outcomes)
-            held = [outcome for outcome in done if not outcome.failure]
-            accepted = sum(outcome.code == 0 for outcome in held)
-            seconds = time.monotonic() - started
-            print(f"{name:<18}{len(done):>7}{len(held):>7}{accepted:>10}{seconds:>7.0f}", flush=True)
-            for outcome in done:
+            done = []
+            for outcome in _outcomes(name, options, sound, folder):
+                done.append(outcome)
                 if outcome.failure:
-                    failures[name, outcome.failure].append(outcome)
-    for (name, failure), several in failures.items():
-        print(f"{name}: {failure}\n    {len(several)} times, such as case {several[0].number} ({several[0].what[:80]})")
+                    failures += 1
+                    print(f"{name} {outcome.number} ({outcome.what[:80]}): {outcome.failure}", flush=True)
+            held = [outcome for outcome in done if not outcome.failure]
+            accepted = f"{sum(outcome.code == 0 for outcome in held):>10}" if name in CLASSES else " " * 10
+            print(f"{name:<18}{len(done):>7}{len(held):>7}{accepted}{time.monotonic() - started:>7.0f}", flush=True)
     return 1 if failures else 0
 
 

@@ -23,6 +23,8 @@ class Case:
     environment: dict[str, str] = field(default_factory=dict)
     refuse: bool = False
     """Whether 0 would be wrong: the input reads another file, or its bytes are not those that were written."""
+    ask: Callable[[], str] | None = None
+    """Instead of a command: what was wrong with the answer to a request."""
 
 
 Maker = Callable[[np.random.Generator, Path, Path], Case]

@@ -1,21 +1,20 @@
 """Malformed inputs by class, each run through the command line in a process that may die of it."""
 
-import multiprocessing
 import os
 import re
+import resource
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
 
 from fcer.cli import main
 
-from . import fires, maps, stored, texts
+from . import brought, fires, maps, requests, stored, texts
 from .cases import Case, Maker
+from .warm import Started
 
 __all__ = ["CLASSES", "Outcome", "make", "run_class", "run_one"]
 
@@ -32,9 +31,14 @@ CLASSES: dict[str, Maker] = {
     "journals": stored.journal,
     "safetensors": stored.safetensors,
     "pth": stored.pth,
+    "detections": brought.detections,
+    "layers": brought.layers,
+    "forecasts": brought.forecasts,
+    "calibrations": stored.calibration,
+    "requests": requests.request,
 }
-LONGEST = 30.0
-"""Seconds after which a case counts as hanging."""
+LIMITS = {resource.RLIMIT_CPU: 60, resource.RLIMIT_AS: 12 << 30}
+"""Seconds of computing after which a case counts as hanging, and bytes that it may ask for."""
 
 
 @dataclass(frozen=True)
@@ -57,66 +61,33 @@ def make(name: str, seed: int, number: int, sound: Path, folder: Path) -> Case:
 
 
 def run_class(name: str, seed: int, numbers: range, sound: Path, folder: Path) -> Iterator[Outcome]:
-    """Every case of a class in turn; a process that dies or hangs is replaced."""
-    context = multiprocessing.get_context("fork")
-    left = list(numbers)
-    while left:
-        ours, theirs = context.Pipe()
-        worker = context.Process(target=_work, args=(theirs, name, seed, left, sound, folder))
-        worker.start()
-        theirs.close()
-        while left:
-            try:
-                outcome = ours.recv() if ours.poll(LONGEST) else None
-            except EOFError:
-                worker.join()
-                outcome = Outcome(left[0], "", None, f"the process died ({worker.exitcode})")
-            outcome = outcome or Outcome(left[0], "", None, f"hung for {LONGEST:g} s")
-            yield outcome
-            left.pop(0)
-            if outcome.code is None:
-                break
-        worker.kill()
-        worker.join()
+    """Every case of a class in turn, each in a process of its own."""
+    for number in numbers:
+        case = make(name, seed, number, sound, folder)
+        if case.ask is not None:
+            yield Outcome(number, case.what, 2, case.ask())
+            continue
+        code, said = Started(case.arguments, folder, case.environment, LIMITS).wait()
+        failure = _failure(case, code, said)
+        if (folder / "EXECUTED").exists():
+            failure = "code from a file was run"
+        yield Outcome(number, case.what, code, failure)
 
 
-def _work(pipe: Connection, name: str, seed: int, numbers: list[int], sound: Path, folder: Path) -> None:
-    with (folder.parent / "stdout").open("w+b") as out, (folder.parent / "stderr").open("w+b") as err:
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
-        # whatever Python had in their place, such as a test's capture
-        sys.stdout, sys.stderr = (open(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))  # noqa: SIM115
-        for number in numbers:
-            case = make(name, seed, number, sound, folder)
-            for file in (out, err):
-                file.seek(0)
-                file.truncate()
-            code, escaped = run_one(case, folder)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            err.seek(0)
-            said = err.read().decode(errors="replace")
-            failure = escaped or _failure(case, code, said)
-            if (folder / "EXECUTED").exists():
-                failure = "code from a file was run"
-            pipe.send(Outcome(number, case.what, code, failure))
-
-
-def run_one(case: Case, folder: Path) -> tuple[int, str]:
-    """The command's exit code, and what escaped it."""
+def run_one(case: Case, folder: Path) -> int:
+    """The command's exit code, in this process."""
     os.chdir(folder)
     os.environ.update(case.environment)
-    try:
-        return main(list(case.arguments)), ""
-    except BaseException as error:
-        return 1, f"{type(error).__name__} escaped: {error}"
+    return main(list(case.arguments))
 
 
-def _failure(case: Case, code: int, said: str) -> str:
+def _failure(case: Case, code: int | None, said: str) -> str:
     """Why a case does not hold; empty where it does."""
     lines = [line for line in said.splitlines() if line.startswith("fcer: ") and "fcer: warning: " not in line]
+    if code is None or code < 0:
+        return f"hung, or died of signal {-(code or 0)}"
     if "should not happen" in said or "Traceback" in said:
-        return f"internal error: {_short(lines[-1] if lines else said)}"
+        return f"internal error: {_short(lines[-1] if lines else said[-150:])}"
     if code not in (0, 2) and "start its server" not in said:  # a good address of a server that is not there
         return f"exit code {code}: {_short(lines[-1] if lines else said)}"
     if code == 2 and len(lines) != 1:

@@ -1,5 +1,6 @@
 """What earlier commands wrote: results, journals, students and checkpoints."""
 
+import hashlib
 import json
 import pickle
 from pathlib import Path
@@ -79,7 +80,8 @@ def _edit(path: Path, rng: np.random.Generator) -> str:
 
 def journal(rng: np.random.Generator, sound: Path, folder: Path) -> Case:
     """A command's journal for `log`."""
-    made = fresh(sound / "journal", folder / "runs" / "20260101-000000-evaluate-abcd")
+    (kept,) = (sound / "journal").iterdir()
+    made = fresh(kept, folder / "runs" / kept.name)
     path = made / "journal.jsonl"
     lines = path.read_text().splitlines()
     what = str(draw(rng, ["damage", "damage", "line", "line", "process", "missing start", "order"]))
@@ -146,6 +148,36 @@ def safetensors(rng: np.random.Generator, sound: Path, folder: Path) -> Case:
     options = ("--input", str(sound / "fires" / "2018" / "fire_a.hdf5"), "--out", str(folder / "map.tif"))
     arguments = ("predict", "--model", str(made), *options, "--work", str(folder / "work"))
     return Case(f"{path.name}: {what}", arguments, refuse=what == "bits in weights")
+
+
+def calibration(rng: np.random.Generator, sound: Path, folder: Path) -> Case:
+    """A student whose calibration is damaged, or of another student, for `predict`."""
+    made = fresh(sound / "calibrated", folder / "student")
+    path = made / "calibration.json"
+    before = json.loads(path.read_text())
+    what = str(draw(rng, ["damage", "damage", "value", "value", "text"]))
+    if what == "damage":
+        content, what = damaged(path.read_bytes(), rng)
+        path.write_bytes(content)
+    elif what == "value":
+        after = json.loads(path.read_text())
+        inside = after["calibration"]
+        key = str(draw(rng, sorted(inside)))
+        inside[key] = draw(rng, [None, -1, "x", [], {}, 1e308, True, [[1]], 10**400])
+        if draw(rng, [True, False]):  # with a checksum that fits: what it says must be looked at, too
+            plain = json.dumps(inside, sort_keys=True, separators=(",", ":")).encode()
+            after["sha256"] = hashlib.sha256(plain).hexdigest()
+        path.write_text(json.dumps(after))
+        what = f"{key} {str(inside[key])[:10]}"
+    else:
+        path.write_text(str(draw(rng, ["", "[]", "NaN", "[" * 100_000, '{"calibration": {}}', "\ufeff{}"])))
+    try:
+        same = json.loads(path.read_bytes()) == before
+    except (ValueError, RecursionError):
+        same = False
+    options = ("--input", str(sound / "fires" / "2018" / "fire_a.hdf5"), "--out", str(folder / "map.tif"))
+    arguments = ("predict", "--model", str(made), *options, "--work", str(folder / "work"))
+    return Case(what, arguments, refuse=not same and "adapted" not in what)
 
 
 class _Marker:

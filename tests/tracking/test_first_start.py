@@ -1,6 +1,7 @@
 """A fresh store: killed while it is made, or made by several at once, it is whole in the end."""
 
 import multiprocessing
+import resource
 import sqlite3
 import time
 from contextlib import closing
@@ -124,3 +125,25 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path, monkeypa
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/file/mlflow.db")
     with pytest.raises(FcerError, match=r"^MLflow at sqlite:.* failed \(.*\); check MLFLOW_TRACKING_URI"):
         prepare_client()
+
+
+def test_a_full_disk_while_it_is_made_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """SQLite says so through SQLAlchemy; afterwards nothing is in the way of the next start."""
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    said = FORK.Queue()
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        try:
+            prepare_client()
+        except FcerError as error:
+            said.put(str(error))
+
+    process = FORK.Process(target=limited)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    sentence = said.get(timeout=10)
+    assert sentence.startswith("MLflow at sqlite:") and "disk" in sentence and "SQL:" not in sentence
+    assert not (tmp_path / "mlflow.db").exists()

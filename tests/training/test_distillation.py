@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import warnings
 from pathlib import Path
 
@@ -13,13 +14,15 @@ from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from fcer.core.ranking import auroc_score, auroc_within_score
 from fcer.core.regions import fire_region
 from fcer.data.dataset import Dataset
-from fcer.errors import ConfigError, FcerWarning
+from fcer.errors import CheckpointError, ConfigError, FcerWarning
 from fcer.maps.predicted_maps import open_maps
 from fcer.models import load_checkpoint, predict_logits
 from fcer.models.members import Member
 from fcer.models.raw_days import predict_days
 from fcer.models.student_files import backbone_file, head_file, load_student
+from fcer.pipeline.costs import _spent
 from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
+from fcer.training.distillation import read_history
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
 from fcer.uncertainty import Predictors, write_method_maps
@@ -92,6 +95,16 @@ def test_the_folder_holds_a_student(teaching: Teaching, folders: dict[str, Path]
     assert made.info.teachers == tuple(member.digest for member in teaching.teachers)
     history = json.loads((made.folder / "history.json").read_text())
     assert [record["epoch"] for record in history] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("content", ["", '[{"epoch": 1', "{}\n[]", '[{"epocH": 1}]', "[1]"])
+def test_a_damaged_history_is_said(content: str, tmp_path: Path):
+    path = tmp_path / "history.json"
+    path.write_text(content)
+    with pytest.raises(CheckpointError, match=r"history\.json: cannot be read .*; remove the folder"):
+        read_history(tmp_path)
+    with pytest.warns(FcerWarning, match=r"history\.json: cannot be read .*what its training cost is not known"):
+        assert math.isnan(_spent(path))
 
 
 def test_a_frozen_backbone_is_the_members_bit_by_bit(teaching: Teaching, folders: dict[str, Path]):

@@ -5,6 +5,7 @@ One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on
 """
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,9 @@ class Config:
         2021, "test year (or group of fires); all; or none, which holds nothing out, for operations", check=checks.year
     )
     fold: int | None = option(None, "one fold, one member, instead of the test year's ensemble", low=0, high=11)
-    members: int = option(3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2)
+    members: int = option(
+        3, "members of an ensemble: the fair folds in order, then again with new seeds", low=2, high=1000
+    )
     arch: str = option(
         "utae_t5", "architecture of the backbone", choices=("utae_t5", "unet_t5", "unet_t1"), door=doors.BACKBONES
     )
@@ -66,11 +69,11 @@ class Config:
     )
 
     # Training of members
-    member_epochs: int = option(50, "epochs of training at most", low=1)
+    member_epochs: int = option(50, "epochs of training at most", low=1, high=100_000)
     member_patience: int = option(10, "epochs without better validation AP before training stops", low=1)
     member_lr: float = option(0.001, "learning rate of AdamW", low=1e-9)
     member_weight_decay: float = option(0.01, "weight decay of AdamW", low=0)
-    member_batch_size: int = option(16, "samples in a batch", low=1)
+    member_batch_size: int = option(16, "samples in a batch", low=1, high=65_536)
     member_schedule: str = option("cosine", "how the learning rate falls", choices=("cosine", "plateau"))
     pos_weight: float = option(5.0, "weight of fire pixels in the loss", low=1e-9)
     member_apart: bool = option(
@@ -87,11 +90,13 @@ class Config:
         "who teaches the student: the members by what head_target measures of them, or another method's uncertainty",
         check=checks.teacher,
     )
-    views: int = option(1, "random views of each training sample that are cached", low=1)
+    views: int = option(1, "random views of each training sample that are cached", low=1, high=1000)
     freeze: bool = option(
         True, "leave the backbone as it is; false: train it together with the head, by the member_* settings"
     )
-    head_hidden: tuple[int, ...] = option((), "channels of hidden 1x1 layers of the head; none: one layer", low=1)
+    head_hidden: tuple[int, ...] = option(
+        (), "channels of hidden 1x1 layers of the head; none: one layer", low=1, high=65_536
+    )
     head_logit: bool = option(False, "let the head see the backbone's logit too")
     head_context: bool = option(
         False,
@@ -121,9 +126,9 @@ class Config:
     head_lr: float = option(0.001, "learning rate of SGD", low=1e-9)
     head_momentum: float = option(0.9, "momentum of SGD", low=0, high=0.9999)
     head_weight_decay: float = option(0.0005, "weight decay of SGD", low=0)
-    head_batch_size: int = option(4, "samples in a batch", low=1)
+    head_batch_size: int = option(4, "samples in a batch", low=1, high=65_536)
     head_power: float = option(0.9, "power of the polynomial decay of the learning rate", low=0)
-    head_epochs: int = option(100, "epochs of fitting at most", low=1)
+    head_epochs: int = option(100, "epochs of fitting at most", low=1, high=100_000)
     head_patience: int = option(20, "epochs without better validation AUROC before fitting stops", low=1)
 
     # What is read from a fire
@@ -182,8 +187,8 @@ class Config:
         high=1,
         check=checks.threshold,
     )
-    passes: int = option(10, "passes of mc_dropout, networks of swag, samples of diffusion", low=2)
-    bootstrap: int = option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0)
+    passes: int = option(10, "passes of mc_dropout, networks of swag, samples of diffusion", low=2, high=10_000)
+    bootstrap: int = option(1000, "draws of fires behind confidence intervals; 0: no intervals", low=0, high=1_000_000)
 
     # Search over the head
     study: str = option("head", "name of the study: with the same name and storage, a search goes on")
@@ -192,7 +197,9 @@ class Config:
         "where trials are kept: sqlite:///FILE, journal:FILE or postgresql://...; none: SQLite below `work`",
         check=checks.address,
     )
-    trials: int = option(50, "trials of the study in all, those of earlier calls and other processes included", low=1)
+    trials: int = option(
+        50, "trials of the study in all, those of earlier calls and other processes included", low=1, high=1_000_000
+    )
     space: Path | None = option(None, "YAML file of what is searched; none: as in experiments/search_head.yaml")
     sampler: str = option("tpe", "how trials are chosen", choices=("tpe", "gp", "random", "grid"))
     pruner: str = option("median", "how hopeless trials are stopped", choices=("median", "hyperband", "none"))
@@ -226,7 +233,8 @@ class Config:
         "mosaic (VRT) of several fires",
     )
     assets: Path | None = option(
-        None, "vector layer of what is at risk, in any format of GDAL: which lie in which zone, with what probability"
+        None,
+        "vector layer of what is at risk, such as a GeoPackage: which lie in which zone, with what probability",
     )
     onnx: Path | None = option(None, "where `fcer export` writes the student; none: student.onnx in the work folder")
     run: str | None = option(
@@ -267,7 +275,7 @@ class Config:
     years: tuple[int, ...] | None = option(
         None, "years to make fires for; none: all of the split's", low=1000, high=9999, check=checks.years
     )
-    fires_per_year: int = option(6, "synthetic fires of each year", low=1)
+    fires_per_year: int = option(6, "synthetic fires of each year", low=1, high=9999)
     image_size: tuple[int, ...] = option(
         (136, 176), "smallest and largest side of a synthetic image in px", low=32, high=10_000, check=checks.ordered
     )
@@ -283,7 +291,7 @@ class Config:
     )
     layer: tuple[str, ...] = option(
         (),
-        "other channels, NAME=FILE for each: rasters that GDAL reads, {date} in the name for daily ones",
+        "other channels, NAME=FILE for each: GeoTIFFs of one band, {date} in the name for daily ones",
         check=checks.layers,
     )
     confidence: str = option(
@@ -298,9 +306,9 @@ class Config:
     min_detections: int = option(80, "detections of a fire at least; 80 are about 11 km²", low=1)
 
     # How the work is done
-    seed: int = option(0, "seed of everything random: same configuration and seed, same numbers", low=0)
+    seed: int = option(0, "seed of everything random: same configuration and seed, same numbers", low=0, high=2**32 - 1)
     device: str = option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
-    workers: int = option(0, "processes that work side by side; 0: one for each core", low=0)
+    workers: int = option(0, "processes that work side by side; 0: one for each core", low=0, high=1024)
     cluster: str | None = option(
         None,
         "Dask cluster that does the independent pieces: tcp://HOST:8786, or local:N for N processes here; none: this "
@@ -329,6 +337,7 @@ NAMES_DATA = frozenset({"data", "source", "predictions", "results", "runs", "exp
 """Settings that name what is worked on: where one is given, nothing of the demo is."""
 
 
+@functools.cache
 def fields() -> dict[str, dataclasses.Field[Any]]:
     """The fields of Config by name."""
     return {field.name: field for field in dataclasses.fields(Config)}

@@ -22,7 +22,7 @@ from fcer.data.fire import EVERYWHERE, Fire, Place
 from fcer.errors import DataError
 from fcer.runtime.files import atomic_path
 
-__all__ = ["GeoTIFFFire", "day_files", "import_rasterio", "open_geotiff", "write_geotiff"]
+__all__ = ["GeoTIFFFire", "day_files", "import_rasterio", "open_geotiff", "open_raster", "write_geotiff"]
 
 _DRIVER = "GTiff"  # by a file's content alone GDAL would take it for anything, such as a list of other files
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})\.tif")
@@ -46,7 +46,7 @@ class GeoTIFFFire(Fire):
         bands = [channel + 1 for channel in channels]
         for day, tif in zip(values, tifs, strict=True):
             try:
-                with _opened(tif) as image:
+                with open_raster(tif) as image:
                     image.read(bands, window=window, out=day)
                     declared = image.nodatavals
             except rasterio.errors.RasterioIOError:
@@ -81,7 +81,7 @@ def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
     sizes, places = set(), set()
     for tif in tifs:
         try:
-            with _opened(tif) as image:
+            with open_raster(tif) as image:
                 sizes.add((image.height, image.width))
                 if image.count != len(CHANNELS):
                     raise DataError(
@@ -142,8 +142,8 @@ def write_geotiff(path: Path, day: NDArray[np.float32], place: Place) -> None:
 
 
 @contextmanager
-def _opened(tif: Path) -> Iterator[Any]:
-    """The file, read as GeoTIFF and nothing else.
+def open_raster(tif: Path | str) -> Iterator[Any]:
+    """The file, read as GeoTIFF and nothing else: of GDAL's other formats some are lists of files to read instead.
 
     GDAL quotes a damaged file's bytes in its messages; rasterio then fails to decode what it would only have logged,
     and Python would print that as a traceback of its own.

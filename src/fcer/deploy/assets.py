@@ -21,6 +21,9 @@ from fcer.runtime.files import atomic_path
 
 __all__ = ["Asset", "assets_at_risk", "read_assets", "write_rows"]
 
+_FORMATS = ("GPKG", "GeoJSON", "GeoJSONSeq", "ESRI Shapefile", "FlatGeobuf", "OpenFileGDB", "KML", "LIBKML", "GPX")
+"""By GDAL's names, those whose features lie in the file itself: others are lists of files to read instead."""
+
 
 @dataclass(frozen=True)
 class Asset:
@@ -34,13 +37,16 @@ class Asset:
 
 
 def read_assets(path: Path) -> tuple[Asset, ...]:
-    """The points, lines or polygons of the first layer of any file that GDAL reads, on longitude and latitude."""
+    """The points, lines or polygons of a file's first layer, on longitude and latitude."""
     raw = import_pyogrio("assets")
+    from pyogrio import read_info
     from pyogrio.errors import DataSourceError
 
     if not path.exists():
         raise DataError(f"{path}: no such file; give --assets a vector layer, such as a GeoPackage or GeoJSON")
     try:
+        if (form := read_info(str(path))["driver"]) not in _FORMATS:
+            raise ValueError(f"{form} is none of {', '.join(_FORMATS)}")
         meta, _, geometry, values = raw.read(str(path))
     except (DataSourceError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as a vector layer ({error}); give --assets another") from None

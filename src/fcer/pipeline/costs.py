@@ -2,11 +2,13 @@
 
 import json
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from fcer.errors import FcerWarning
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.year_maps import YearToPredict
 from fcer.runtime.files import atomic_path
@@ -52,4 +54,9 @@ def _spent(history: Path) -> float:
     """Seconds of all epochs; NaN where nobody wrote them down, as of members from elsewhere."""
     if not history.exists():
         return math.nan
-    return float(sum(record["seconds"] for record in json.loads(history.read_text())))
+    try:
+        return float(sum(record["seconds"] for record in json.loads(history.read_bytes())))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        sentence = f"{history}: cannot be read ({error}), so that what its training cost is not known"
+        warnings.warn(sentence, FcerWarning, stacklevel=2)
+        return math.nan

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import mlflow
 from mlflow.exceptions import MlflowException
+from sqlalchemy.exc import SQLAlchemyError
 
 from fcer.errors import FcerError
 from fcer.runtime.secrets import masked
@@ -34,7 +35,7 @@ def prepare_client() -> None:
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
         make_store(str(mlflow.get_tracking_uri()))
-    except (OSError, sqlite3.Error, MlflowException) as error:
+    except (OSError, sqlite3.Error, SQLAlchemyError, MlflowException) as error:
         raise failed(error) from error
 
 
@@ -48,7 +49,7 @@ def tracking_uri() -> str:
 
 def failed(error: Exception) -> FcerError:
     """What MLflow failed with, in one sentence."""
-    reason = " ".join(str(error).split())[:200]
+    reason = " ".join(str(error).partition("[SQL: ")[0].split())[:200]
     return FcerError(
         f"MLflow at {tracking_uri()} failed ({reason}); check MLFLOW_TRACKING_URI, and that its server runs"
     )

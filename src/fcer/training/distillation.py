@@ -16,7 +16,7 @@ import numpy as np
 from fcer import __version__
 from fcer.core.regions import radius_in_pixels
 from fcer.core.segmentation import FIRE_THRESHOLD
-from fcer.errors import ConfigError, FcerWarning
+from fcer.errors import CheckpointError, ConfigError, FcerWarning
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
 from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
@@ -172,7 +172,13 @@ def _warn_if_still_rising(info: HeadInfo, planned: int) -> None:
 
 def read_history(folder: Path) -> list[EpochRecord]:
     """Every epoch of the student in `folder`."""
-    return [EpochRecord(**record) for record in json.loads((folder / "history.json").read_text())]
+    path = folder / "history.json"
+    try:
+        return [EpochRecord(**record) for record in json.loads(path.read_bytes())]
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error}); remove the folder {folder.name}, and the student is distilled again"
+        ) from None
 
 
 def _key(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.data.fire import Place
-from fcer.data.geotiff import import_rasterio
+from fcer.data.geotiff import import_rasterio, open_raster
 from fcer.deploy.ground import ground_of
 from fcer.errors import DataError
 from fcer.models.expectations import Expectations
@@ -85,7 +85,7 @@ class Forecast:
     def read(self) -> ForecastMaps:
         """The maps themselves."""
         rasterio = import_rasterio()
-        with rasterio.open(self.path) as image:
+        with open_raster(self.path) as image:
             named = _bands(image)
             try:
                 maps = {name: image.read(band) for name, band in named.items()}
@@ -117,7 +117,7 @@ def read_forecast(path: Path) -> Forecast:
     """The header of a map; a DataError says why it is no forecast of ours."""
     rasterio = import_rasterio()
     try:
-        with rasterio.open(path) as image:
+        with open_raster(path) as image:
             tags = {key.lower(): value for key, value in image.tags().items()}
             shape = (int(image.height), int(image.width))
             place = Place.said(image.crs.to_string() if image.crs else None, tuple(image.transform)[:6])
@@ -187,11 +187,12 @@ def _box(image: Any) -> tuple[float, float, float, float] | None:
     """Where on earth the image lies."""
     if not image.crs:
         return None
+    from rasterio._err import CPLE_BaseError
     from rasterio.errors import RasterioError
     from rasterio.warp import transform_bounds
 
     try:
         west, south, east, north = map(float, transform_bounds(image.crs, "EPSG:4326", *image.bounds))
-    except (RasterioError, ValueError):
+    except (RasterioError, CPLE_BaseError, ValueError):
         return None
     return (west, south, east, north) if all(map(math.isfinite, (west, south, east, north))) else None

@@ -154,11 +154,27 @@ def test_aspect_is_where_the_slope_faces(towards: float):
 def test_a_raster_that_is_none_gets_a_sentence(tmp_path: Path, sentence: Callable[..., str]):
     (tmp_path / "dem.tif").write_text("no raster")
     file = written(tmp_path, burning())
-    assert "dem.tif: cannot be read as a raster" in sentence(file, "--layer", f"elevation={tmp_path}/dem.tif")
+    assert "dem.tif: cannot be read as a GeoTIFF" in sentence(file, "--layer", f"elevation={tmp_path}/dem.tif")
     raster(tmp_path / "dem.tif", np.zeros((4, 4)), crs=None)
     said = sentence(file, "--layer", f"elevation={tmp_path}/dem.tif", "--out", str(tmp_path / "b"))
     assert "does not say where on earth it lies; give --layer a raster of one band" in said
+    raster(tmp_path / "dem.tif", np.zeros((4, 4)), transform=rasterio.Affine(0, 0, 0, 0, 0, 0))
+    said = sentence(file, "--layer", f"elevation={tmp_path}/dem.tif", "--out", str(tmp_path / "c"))
+    assert "dem.tif: cannot be read as a GeoTIFF (Unable to compute a transformation" in said
     assert Layers(()).channels == ()
+
+
+def test_a_raster_that_lists_other_files_is_not_read(tmp_path: Path, sentence: Callable[..., str]):
+    other = raster(tmp_path / "other.tif", np.zeros((50, 50)))
+    band = f"<SimpleSource><SourceFilename>{other}</SourceFilename><SourceBand>1</SourceBand></SimpleSource>"
+    (tmp_path / "dem.tif").write_text(
+        "<VRTDataset rasterXSize='50' rasterYSize='50'><SRS>EPSG:4326</SRS><GeoTransform>-121, 0.04, 0, 41, 0, -0.04"
+        f"</GeoTransform><VRTRasterBand dataType='Float32' band='1'>{band}</VRTRasterBand></VRTDataset>"
+    )
+    with rasterio.open(tmp_path / "dem.tif") as followed:
+        assert followed.driver == "VRT", "GDAL itself would read it"
+    said = sentence(written(tmp_path, burning()), "--layer", f"elevation={tmp_path}/dem.tif")
+    assert "dem.tif: cannot be read as a GeoTIFF" in said
 
 
 def test_an_event_wider_than_a_zone_is_refused(tmp_path: Path):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fcer.data.channels import ACTIVE_FIRE, ANGLES, CHANNELS, LAND_COVER
 from fcer.data.detections.grid import PIXEL_M, Grid
-from fcer.data.geotiff import import_rasterio
+from fcer.data.geotiff import import_rasterio, open_raster
 from fcer.errors import ConfigError, DataError
 
 __all__ = ["Layers", "slope_and_aspect"]
@@ -34,7 +34,7 @@ class Layers:
             self.files[channel] = file.strip()
         for channel, file in self.files.items():
             if not _days_there(file):
-                raise DataError(f"{file}: no such file; give --layer {_typed(channel)}=FILE a raster that GDAL reads")
+                raise DataError(f"{file}: no such file; give --layer {_typed(channel)}=FILE a GeoTIFF")
 
     @cached_property
     def channels(self) -> tuple[int, ...]:
@@ -94,13 +94,14 @@ def _days_there(file: str) -> bool:
 def _warped(file: str, channel: int, grid: Grid) -> Image:
     """The raster on the grid, NaN where it does not reach."""
     rasterio = import_rasterio()
+    from rasterio._err import CPLE_BaseError
     from rasterio.warp import Resampling, reproject
 
     # What has no in-between, such as classes and directions, keeps the nearest value
     way = Resampling.nearest if channel in (*ANGLES, LAND_COVER) else Resampling.bilinear
     image = np.full((grid.height, grid.width), np.nan, np.float32)
     try:
-        with rasterio.open(file) as source:
+        with open_raster(file) as source:
             if source.count != 1 or source.crs is None:
                 what = "does not say where on earth it lies" if source.crs is None else f"has {source.count} bands"
                 raise DataError(f"{file}: {what}; give --layer a raster of one band with a coordinate system")
@@ -112,6 +113,8 @@ def _warped(file: str, channel: int, grid: Grid) -> Image:
                 dst_nodata=np.nan,
                 resampling=way,
             )
-    except rasterio.errors.RasterioError as error:
-        raise DataError(f"{file}: cannot be read as a raster ({error}); give --layer one that GDAL reads") from None
+    except (rasterio.errors.RasterioError, CPLE_BaseError) as error:  # the second of places that are none
+        raise DataError(
+            f"{file}: cannot be read as a GeoTIFF ({error}); give --layer one, as gdal_translate makes of others"
+        ) from None
     return image

@@ -24,6 +24,8 @@ __all__ = ["read_detections", "read_file"]
 _ROWS = 100_000
 """Of a piece: what memory holds as text."""
 _BLOCK = 1 << 20
+_LONGEST_RECORD = 4 * _BLOCK
+"""Characters of a detection in JSON, whose end is looked for again with each block."""
 _AGAIN = "download it again"
 
 
@@ -160,7 +162,11 @@ def _json_records(name: str, text: IO[str]) -> Iterator[dict[str, Any]]:
             if not added:
                 raise DataError(f"{name}: the file is cut or damaged: its list does not end; {_AGAIN}") from None
             buffer, at = buffer[at:] + added, 0
+            if len(buffer) > _LONGEST_RECORD:
+                raise DataError(f"{name}: one of its detections goes on for megabytes; {_AGAIN}") from None
             continue
+        except RecursionError:
+            raise DataError(f"{name}: JSON, but nested far deeper than detections are; {_AGAIN}") from None
         if not isinstance(record, dict):
             raise DataError(f"{name}: JSON, but {str(record)[:40]!r} in its list is no detection; {_AGAIN}")
         yield {str(key).lower(): value for key, value in record.items()}
