@@ -71,7 +71,7 @@ class Evidence:
     def counted(self, k: int) -> IntArray:
         """Which values count on the k-th day, one a fire, in the test that has most evidence then."""
         values, when = self._tests[self._best[k]]
-        return values[: np.searchsorted(when, self.days[k], side="right")]
+        return np.asarray(values[: np.searchsorted(when, self.days[k], side="right")])
 
 
 def mean_test(null: float, low: float = 0.0) -> Test:

@@ -95,7 +95,8 @@ def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, A
 
 def _compared(forecast: Forecast, row: Mapping[str, float]) -> dict[str, float]:
     """Of each score, how many of the validation fires it is at least as good as, their number and their mean."""
-    expected, found = forecast.expected, {}
+    expected = forecast.expected
+    found: dict[str, float] = {}
     for name in PROMISED if expected else ():
         assert expected is not None
         others = expected.scores.get(name, ())

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from fcer.core.arrays import BoolArray, IntArray
+from fcer.core.arrays import BoolArray, FloatArray, IntArray
 from fcer.data.catalog import open_fires
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.detection_files import is_detections
@@ -86,14 +86,14 @@ class DetectionTruth:
         seen = truth.status == SEEN and made >= first and anywhere[made - first] > 0
         return truth._replace(before=self._painted(grid, row, column, made)) if seen else truth
 
-    def _counts(self, grid: Grid, row: IntArray, column: IntArray, last: int) -> IntArray:
+    def _counts(self, grid: Grid, row: FloatArray, column: FloatArray, last: int) -> IntArray:
         """How many detections each day has in the image."""
         found = self.found
         inside = (row >= 0) & (row < grid.height) & (column >= 0) & (column < grid.width)
         inside &= (found.days >= found.first_day) & (found.days <= last)
         return np.bincount(found.days[inside] - found.first_day, minlength=len(found.day_counts))
 
-    def _painted(self, grid: Grid, row: IntArray, column: IntArray, day: int) -> BoolArray:
+    def _painted(self, grid: Grid, row: FloatArray, column: FloatArray, day: int) -> BoolArray:
         """Where a day has detections."""
         found = self.found
         # A pixel beyond the edge may reach in
