@@ -13,7 +13,7 @@ from fcer.data.samples import Samples
 from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models import load_checkpoint, predict_logits, read_info
 from fcer.models.persistence_baseline import persistence_ap
-from fcer.training import train_member, training_key
+from fcer.training import optimisers, train_member, training_key
 from fcer.training.member import _samples, history_file
 from fcer.training.validation import Validation
 from training_cases import ATTENTIVE, FEATURES, FOLD, QUICK, same_weights, untimed
@@ -111,13 +111,13 @@ def test_training_stops_when_validation_ap_stalls(tiny, path, monkeypatch):
 
 def steps_with_rates(monkeypatch):
     """The learning rate of every optimiser step."""
-    rates, step = [], torch.optim.AdamW.step
+    rates, step = [], optimisers.AdamW.step
 
     def watched(self, *args, **kwargs):
         rates.append({group["lr"] for group in self.param_groups})
         return step(self, *args, **kwargs)
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", watched)
+    monkeypatch.setattr(optimisers.AdamW, "step", watched)
     return rates
 
 
@@ -142,14 +142,14 @@ def test_cosine_lowers_the_learning_rate_every_epoch(tiny, path, monkeypatch):
 
 def test_gradients_are_clipped(tiny, tmp_path, monkeypatch):
     """AdamW forgets the gradient's scale, but not that of one step against the next: only its cut shows."""
-    norms, step = [], torch.optim.AdamW.step
+    norms, step = [], optimisers.AdamW.step
 
     def watched(self, *args, **kwargs):
         grads = [weight.grad for group in self.param_groups for weight in group["params"]]
         norms.append(float(torch.nn.utils.get_total_norm(grads)))
         return step(self, *args, **kwargs)
 
-    monkeypatch.setattr(torch.optim.AdamW, "step", watched)
+    monkeypatch.setattr(optimisers.AdamW, "step", watched)
     train_member(tiny, FOLD, dataclasses.replace(QUICK, epochs=1, clip_norm=1e3), tmp_path / "free.safetensors")
     free = list(norms)
     norms.clear()

@@ -291,7 +291,7 @@ class Config:
     )
     layer: tuple[str, ...] = option(
         (),
-        "other channels, NAME=FILE for each: GeoTIFFs of one band, {date} in the name for daily ones",
+        "other channels, NAME=FILE for each: GeoTIFF, GRIB or grids of one band, {date} in the name for daily ones",
         check=checks.layers,
     )
     confidence: str = option(

@@ -142,13 +142,13 @@ def write_geotiff(path: Path, day: NDArray[np.float32], place: Place) -> None:
 
 
 @contextmanager
-def open_raster(tif: Path | str) -> Iterator[Any]:
-    """The file, read as GeoTIFF and nothing else: of GDAL's other formats some are lists of files to read instead.
+def open_raster(tif: Path | str, formats: Sequence[str] = (_DRIVER,)) -> Iterator[Any]:
+    """The file, read as one of these formats and no other: some that GDAL knows are lists of files to read instead.
 
     GDAL quotes a damaged file's bytes in its messages; rasterio then fails to decode what it would only have logged,
     and Python would print that as a traceback of its own.
     """
-    rasterio, usual = import_rasterio(), sys.unraisablehook
+    usual = sys.unraisablehook
 
     def hook(failed: Any) -> None:
         if not isinstance(failed.exc_value, UnicodeDecodeError):
@@ -156,10 +156,21 @@ def open_raster(tif: Path | str) -> Iterator[Any]:
 
     sys.unraisablehook = hook
     try:
-        with rasterio.open(tif, driver=_DRIVER) as image:
+        with _first_that_reads(tif, formats) as image:
             yield image
     finally:
         sys.unraisablehook = usual
+
+
+def _first_that_reads(tif: Path | str, formats: Sequence[str]) -> Any:
+    """The file, opened as the first format that takes it; the first one's complaint where none does."""
+    rasterio, complaints = import_rasterio(), []
+    for name in formats:
+        try:
+            return rasterio.open(tif, driver=name)
+        except rasterio.errors.RasterioIOError as error:
+            complaints.append(error)
+    raise complaints[0]
 
 
 def _hours(detected: NDArray[np.float32]) -> None:

@@ -80,7 +80,7 @@ def zone_tables(
                 key: dict[str, Any] = {"year": test.year, "method": method, "family": name, "nominal_miss": miss}
                 key["fitted"] = fitted
                 if n_fires < 2 or 0 < miss < smallest_miss(n_fires):
-                    refused[f"{miss:g} of {name} zones ({n_fires} fires)"] = None
+                    refused[f"{miss:g} of {name} zones ({n_fires} fire{'s' * (n_fires != 1)})"] = None
                     rows.append({**key, **known})
                     continue
                 [rule] = fit_rules(fires, [miss])

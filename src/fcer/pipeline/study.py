@@ -49,7 +49,7 @@ class Study:
     >>> from fcer import Study, configure
     >>> tiny = configure(
     ...     year=2021, members=2, arch="unet_t1", width=0.0625, crop=32, image_size=(34, 40), fire_days=(8, 8),
-    ...     fires_per_year=2, member_epochs=1, member_batch_size=4, head_epochs=2, bootstrap=0, miss=(0.5,),
+    ...     fires_per_year=3, member_epochs=1, member_batch_size=4, head_epochs=2, bootstrap=0, miss=(0.5,),
     ...     methods=("student", "ensemble"), work=tempfile.mkdtemp(), workers=1, seed=3,
     ... )
     >>> study = Study(tiny, say=lambda line: None)

@@ -66,7 +66,7 @@ class MemberSettings(FromConfig):
     @classmethod
     def of(cls, config: Config, round: int = 0) -> Self:
         """What of the configuration decides a member; in each further round of a fold another seed."""
-        seed = draw_seed(config.seed, round) if round else config.seed
+        seed = draw_seed(config.seed, round) >> 32 if round else config.seed  # as many bits as a seed may have
         return cls(**{**cls._taken(config), "features": feature_indices(config.features), "seed": seed})
 
     def deciding(self) -> dict[str, Any]:

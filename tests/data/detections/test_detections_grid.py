@@ -111,10 +111,10 @@ def test_events_are_the_same_however_detections_are_ordered(tmp_path: Path):
     assert len(set(events[: len(table)]) & set(events[len(table) :]) - {-1}) == 0
 
 
-def raster(path: Path, values: np.ndarray, **profile: object) -> Path:
+def raster(path: Path, values: np.ndarray, form: str = "GTiff", **profile: object) -> Path:
     place = {"crs": "EPSG:4326", "transform": rasterio.transform.from_bounds(-121, 39, -119, 41, *values.shape[::-1])}
     shape = {"height": values.shape[0], "width": values.shape[1], "count": 1, "dtype": "float32"}
-    with rasterio.open(path, "w", driver="GTiff", **{**shape, **place, **profile}) as image:
+    with rasterio.open(path, "w", driver=form, **{**shape, **place, **profile}) as image:
         image.write(values.astype(np.float32), 1)
     return path
 
@@ -123,12 +123,12 @@ def test_layers_are_warped_and_slope_and_aspect_follow_elevation(tmp_path: Path)
     """Ground that falls to the south by one in ten; wind of one day only."""
     height = np.linspace(22_240, 0, 400)[:, None] * np.ones(400)
     raster(tmp_path / "dem.tif", height)
-    raster(tmp_path / "wind_2020-08-02.tif", np.full((50, 50), 7.0))
+    raster(tmp_path / "wind_2020-08-02.bil", np.full((50, 50), 7.0), "EHdr")
     cover = np.where(np.arange(400) < 200, 5, 10) * np.ones((400, 1))
     raster(tmp_path / "cover.tif", cover)
     layers = [
         f"elevation={tmp_path}/dem.tif",
-        f"wind_speed={tmp_path}/wind_{{date}}.tif",
+        f"wind_speed={tmp_path}/wind_{{date}}.bil",
         f"16={tmp_path}/cover.tif",
     ]
     done = ingest([written(tmp_path, burning())], tmp_path / "fires", DetectionSettings(), layers)
@@ -154,13 +154,13 @@ def test_aspect_is_where_the_slope_faces(towards: float):
 def test_a_raster_that_is_none_gets_a_sentence(tmp_path: Path, sentence: Callable[..., str]):
     (tmp_path / "dem.tif").write_text("no raster")
     file = written(tmp_path, burning())
-    assert "dem.tif: cannot be read as a GeoTIFF" in sentence(file, "--layer", f"elevation={tmp_path}/dem.tif")
+    assert "dem.tif: cannot be read" in sentence(file, "--layer", f"elevation={tmp_path}/dem.tif")
     raster(tmp_path / "dem.tif", np.zeros((4, 4)), crs=None)
     said = sentence(file, "--layer", f"elevation={tmp_path}/dem.tif", "--out", str(tmp_path / "b"))
     assert "does not say where on earth it lies; give --layer a raster of one band" in said
     raster(tmp_path / "dem.tif", np.zeros((4, 4)), transform=rasterio.Affine(0, 0, 0, 0, 0, 0))
     said = sentence(file, "--layer", f"elevation={tmp_path}/dem.tif", "--out", str(tmp_path / "c"))
-    assert "dem.tif: cannot be read as a GeoTIFF (Unable to compute a transformation" in said
+    assert "dem.tif: cannot be read (Unable to compute a transformation" in said
     assert Layers(()).channels == ()
 
 
@@ -174,7 +174,7 @@ def test_a_raster_that_lists_other_files_is_not_read(tmp_path: Path, sentence: C
     with rasterio.open(tmp_path / "dem.tif") as followed:
         assert followed.driver == "VRT", "GDAL itself would read it"
     said = sentence(written(tmp_path, burning()), "--layer", f"elevation={tmp_path}/dem.tif")
-    assert "dem.tif: cannot be read as a GeoTIFF" in said
+    assert "dem.tif: cannot be read" in said
 
 
 def test_an_event_wider_than_a_zone_is_refused(tmp_path: Path):

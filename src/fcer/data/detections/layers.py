@@ -16,6 +16,8 @@ from fcer.errors import ConfigError, DataError
 __all__ = ["Layers", "slope_and_aspect"]
 
 _SLOPE, _ASPECT, _ELEVATION = (CHANNELS.index(name) for name in ("slope", "aspect", "elevation"))
+_FORMATS = ("GTiff", "AAIGrid", "EHdr", "ENVI", "GRIB", "SRTMHGT", "USGSDEM")
+"""Of GDAL's names, those that hold their numbers themselves and cannot name other files to read."""
 _DATE = "{date}"
 Image = NDArray[np.float32]
 
@@ -34,7 +36,7 @@ class Layers:
             self.files[channel] = file.strip()
         for channel, file in self.files.items():
             if not _days_there(file):
-                raise DataError(f"{file}: no such file; give --layer {_typed(channel)}=FILE a GeoTIFF")
+                raise DataError(f"{file}: no such file; give --layer {_typed(channel)}=FILE a raster")
 
     @cached_property
     def channels(self) -> tuple[int, ...]:
@@ -101,7 +103,7 @@ def _warped(file: str, channel: int, grid: Grid) -> Image:
     way = Resampling.nearest if channel in (*ANGLES, LAND_COVER) else Resampling.bilinear
     image = np.full((grid.height, grid.width), np.nan, np.float32)
     try:
-        with open_raster(file) as source:
+        with open_raster(file, _FORMATS) as source:
             if source.count != 1 or source.crs is None:
                 what = "does not say where on earth it lies" if source.crs is None else f"has {source.count} bands"
                 raise DataError(f"{file}: {what}; give --layer a raster of one band with a coordinate system")
@@ -115,6 +117,6 @@ def _warped(file: str, channel: int, grid: Grid) -> Image:
             )
     except (rasterio.errors.RasterioError, CPLE_BaseError) as error:  # the second of places that are none
         raise DataError(
-            f"{file}: cannot be read as a GeoTIFF ({error}); give --layer one, as gdal_translate makes of others"
+            f"{file}: cannot be read ({error}); give --layer a GeoTIFF, as gdal_translate makes of other formats"
         ) from None
     return image
