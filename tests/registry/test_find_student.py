@@ -82,6 +82,7 @@ def test_a_folder_is_taken_as_it_is(registry: tuple[str, Path, str], find, tmp_p
         ("0" * 32, f"has no {'0' * 32}; "),
         ("runs:/RUN/code", "students are logged as runs:/RUN/student, not runs:/RUN/code; give runs:/RUN"),
         ("fcer-student", "'fcer-student' is neither a folder nor a model's address; give models:/"),
+        ("models:/fcer-student/99999999999999999999", "is neither a folder nor a model's address"),
         ("models:/fcer-student/../1", "is neither a folder nor a model's address"),
     ],
 )

@@ -22,7 +22,8 @@ __all__ = ["CHAMPION_URI", "FoundStudent", "fetch_artifact", "find_student", "ha
 
 CHAMPION_URI = f"models:/{REGISTERED}@{CHAMPION}"
 
-_NAMED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@]+)|/(?P<version>\d+))")
+# A version has at most as many digits as databases hold
+_NAMED = re.compile(r"models:/(?P<name>[^/@:]+)(?:@(?P<alias>[^/@]+)|/(?P<version>\d{1,9}))")
 _RUN = re.compile(r"(?:runs:/)?(?P<run>[0-9a-f]{32})(?:/(?P<path>.+))?")
 _FORMS = f"{CHAMPION_URI}, models:/{REGISTERED}/1, runs:/ID, the id of a run, or a student's folder"
 
