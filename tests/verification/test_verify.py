@@ -122,6 +122,8 @@ def test_maps_without_tags_are_refused(tmp_path: Path):
         image.write(np.zeros((1, 8, 8), np.float32))
     with pytest.raises(DataError, match="does not say which student predicted which day"):
         read_forecast(path)
+    with pytest.raises(DataError, match="does not say which student predicted which day"):
+        read_forecast(write_forecast(tmp_path / "odd.tif", DAY, student="{}"))
     path.write_bytes(b"no tiff")
     with pytest.raises(DataError, match="cannot be read as a GeoTIFF"):
         read_forecast(path)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -125,7 +126,8 @@ def read_forecast(path: Path) -> Forecast:
             bands = _bands(image)
     except rasterio.errors.RasterioError as error:
         raise DataError(f"{path}: cannot be read as a GeoTIFF ({error}); {_AGAIN}") from None
-    if "model_student_key" not in tags or "predicted_date" not in tags:
+    # A student's key names its record, on disk and in MLflow
+    if not re.fullmatch(r"[\w .-]+", tags.get("model_student_key", "")) or "predicted_date" not in tags:
         raise DataError(f"{path}: does not say which student predicted which day; give maps that `fcer predict` wrote")
     if not {"probability", "uncertainty"} <= bands.keys():
         raise DataError(f"{path}: has no bands of fire probability and uncertainty; {_AGAIN}")
