@@ -55,7 +55,10 @@ def predict_fire(loaded: LoadedStudent, fire: Fire) -> FireMap:
     others = [k for k, channel in enumerate(channels) if channel != ACTIVE_FIRE]
     unknown = np.isnan(raw[:, others]).all(axis=(0, 1)) if others else np.zeros(raw.shape[2:], bool)
     if unknown.all():
-        raise DataError(f"{fire.path}: every value of its latest {len(raw)} days is missing; download the fire again")
+        raise DataError(
+            f"{fire.path}: every value of its latest {len(raw)} days is missing, in the channels that this student "
+            "reads; give --model a student of such data, or download the fire again"
+        )
     probability, uncertainty = (map_BHW[0].cpu().numpy().copy() for map_BHW in maps)
     probability[unknown] = uncertainty[unknown] = np.nan
     today = raw[-1, channels.index(ACTIVE_FIRE)] > 0
