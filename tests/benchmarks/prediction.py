@@ -51,7 +51,7 @@ def student_files(folder: Path, member: Member) -> MapFiles:
     fitted = {"loss": "rmsle", "target": "std", "frozen": True, "anchor_px": 4.0, "val_auroc": 0.5, "epoch": 1}
     origin = {"teachers": (), "dataset_fingerprint": "f", "code_version": "0", "key": "k"}
     save_student(folder, backbone, info, head, HeadInfo(head.spec.features, (), False, backbone="", **fitted, **origin))
-    return MapFiles(load_student(folder), {"uri": str(folder)}, THRESHOLD, 4.0, 0.9, png=False, geojson=False)
+    return MapFiles(load_student(folder), {"uri": str(folder)}, None, THRESHOLD, png=False, geojson=False)
 
 
 def by_ensemble(members: list[Member], fire: Fire, channels: list[int], path: Path) -> None:

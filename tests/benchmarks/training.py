@@ -30,7 +30,8 @@ from fcer.training.settings import MemberSettings
 
 BATCH, CROP = 4, 128
 CASES = [(arch, width) for width in (1.0, 0.125) for arch in ("utae_t5", "unet_t5", "unet_t1")]
-EPOCH_FLOORS = {1.0: 1.5, 0.125: 2.0}
+EPOCH_FLOORS, EPOCH_AIMS = {1.0: 1.15, 0.125: 1.3}, {1.0: 1.5, 0.125: 2.0}
+"""By width."""
 
 
 def main() -> None:
@@ -104,7 +105,8 @@ def trained(fires: Path, arch: str, width: float) -> None:
         lambda: plain.epoch(samples),
         repeats=repeats - 1,
     )
-    show(f"one epoch from files, {len(samples)} samples, {title}", ours, theirs, EPOCH_FLOORS[width])
+    what = f"one epoch from files, {len(samples)} samples, {title}"
+    show(what, ours, theirs, EPOCH_FLOORS[width], aim=EPOCH_AIMS[width])
     if (arch, width) == CASES[0]:
         in_half(learner, first, settings)
 
