@@ -12,6 +12,7 @@ import mlflow
 import numpy as np
 import pytest
 import rasterio
+import torch
 import yaml
 from rasterio.features import geometry_mask
 from rasterio.warp import transform_bounds, transform_geom
@@ -125,6 +126,23 @@ def test_the_map_lies_on_the_input_and_holds_what_the_model_says(
     np.testing.assert_array_equal(np.isfinite(zone), expected[0] >= LEVEL)
     assert set(zone[np.isfinite(zone)].tolist()) == {np.float32(0.2)}
     assert "at most 20 % of the next day's fire lies outside this zone" in tags["ZONE_0.2"]
+
+
+def test_a_map_says_that_it_was_computed_in_bf16(
+    predict: Run, registry: tuple[Path, str], small_fires: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    source = small_fires / "2018" / "fire_synthetic_20180000"
+    call = ("--input", source, "--out", "half.tif", "--precision", "bf16")
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False})
+    code, _, err = predict(*call)
+    assert code == 2 and err.count("\n") == 1 and "precision: this processor has no bf16" in err
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    code, _, err = predict(*call)
+    assert (code, err) == (0, "")
+    with rasterio.open(tmp_path / "half.tif") as image:
+        assert image.tags()["PRECISION"] == "bf16"
+        np.testing.assert_allclose(image.read(1), direct(registry, source)[0], atol=0.05)
+    assert latest_run(registry).data.params["precision"] == "bf16"
 
 
 def test_every_name_of_the_model_and_both_forms_of_a_fire_give_the_same(

@@ -71,6 +71,27 @@ def test_same_seed_same_weights(tiny, tmp_path):
     assert not same_weights(a, c)
 
 
+def test_steps_in_bf16_where_the_processor_has_it(tiny, tmp_path, monkeypatch):
+    """Here imitated. The header says so; the score is of the weights in single precision, as they will be used."""
+    usual, half = (tmp_path / f"{name}.safetensors" for name in ("usual", "half"))
+    settings = dataclasses.replace(ATTENTIVE, epochs=1)
+    train_member(tiny, FOLD, settings, usual)
+    in_half = dataclasses.replace(settings, precision="bf16")
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": False})
+    with pytest.raises(ConfigError, match=r"^precision: this processor has no bf16"):
+        train_member(tiny, FOLD, in_half, half)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    result = train_member(tiny, FOLD, in_half, half)
+    assert (read_info(usual).precision, read_info(half).precision) == ("fp32", "bf16")
+    assert not same_weights(usual, half)
+    assert all(value.dtype != torch.bfloat16 for value in load_file(half).values())
+    validation = _samples(tiny, FOLD, settings)[1]
+    backbone, _ = load_checkpoint(half)
+    prob = predict_logits(backbone, torch.from_numpy(np.stack([sample.x for sample in validation]))).sigmoid()
+    y = np.stack([sample.y for sample in validation])
+    assert result.info.val_ap == pytest.approx(average_precision_score(y.ravel(), prob.numpy().ravel()), abs=1e-4)
+
+
 def test_folds_begin_with_weights_and_views_of_their_own(tiny):
     """Else members would agree more than their data makes them."""
     a, b = (_samples(tiny, fold, QUICK)[0] for fold in (FOLD, WSTS[1]))

@@ -147,6 +147,7 @@ COMMANDS = {
                 "gis",
                 "assets",
                 "device",
+                "precision",
                 *DETECTIONS[1:],
                 *SYNTHETIC,
                 "work",
@@ -190,7 +191,7 @@ COMMANDS = {
             "serve",
             "answer requests with the champion's maps, and take the next champion without a restart",
             "fcer serve --model models:/fcer-student@champion --port 8080",
-            ("model", "host", "port", "poll", "work"),
+            ("model", "host", "port", "poll", "precision", "work"),
             stays=True,
         ),
         Command(

@@ -22,6 +22,7 @@ from fcer.deploy.outlines import write_geojson
 from fcer.errors import ConfigError, FcerError, FcerWarning
 from fcer.models.calibration_files import load_calibration
 from fcer.models.device import choose_device
+from fcer.models.precision import check_precision
 from fcer.models.student_files import load_student
 from fcer.pipeline.run_log import RunLog
 from fcer.registry.find_student import CHAMPION_URI, FoundStudent, find_student, has_champion
@@ -102,12 +103,14 @@ def map_files(resolved: Resolved, log: RunLog) -> MapFiles:
     config = resolved.config
     with scratch_folder(config.work, "student") as download:
         found = _student(resolved, log, download)
-        loaded = load_student(found.folder)
+        loaded = load_student(found.folder, config.precision)
         calibration = load_calibration(found.folder, loaded.head.key)
     if calibration is None:
         sentence = "the student has no calibration: its probabilities are as it says, and no zone is drawn"
         warnings.warn(f"{sentence}; run fcer calibrate on it", FcerWarning, stacklevel=2)
-    loaded.student.to(choose_device(config.device))
+    device = choose_device(config.device)
+    check_precision(config.precision, device)
+    loaded.student.to(device)
     log.tags({f"fcer.model.{key}": value for key, value in found.identity.items()})
     if run_id := found.identity.get("run_id"):
         log.link({"student": run_id})

@@ -4,8 +4,11 @@ import contextlib
 import os
 import socket
 
+import torch
+
 from fcer.config import Resolved
 from fcer.errors import ConfigError, FcerError
+from fcer.models.precision import check_precision
 from fcer.registry.champion import Champion
 from fcer.registry.find_student import CHAMPION_URI
 from fcer.registry.serving import TOKEN, ServedApp
@@ -19,9 +22,10 @@ def run(resolved: Resolved) -> None:
     token = os.environ.get(TOKEN)
     if token is not None and (len(token) < 16 or not token.isascii()):
         raise ConfigError(f"{TOKEN}: a token has 16 ASCII characters at least; make one with `openssl rand -hex 16`")
+    check_precision(config.precision, torch.device("cpu"))
     import uvicorn  # comes with mlflow
 
-    champion = Champion(config.model or CHAMPION_URI, config.work, config.poll)
+    champion = Champion(config.model or CHAMPION_URI, config.work, config.poll, config.precision)
     with _listening(config.host, config.port) as listener:
         address = f"http://{config.host}:{listener.getsockname()[1]}"
         guarded = f"requests bring the token of {TOKEN}" if token else "no token is asked for: keep it private"

@@ -11,7 +11,9 @@ __all__ = ["DETECTIONS", "EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYN
 
 EXPERIMENT = ("data", "checkpoints", "split", "year", "members", "arch", "width", "features", "leading", "crop")
 
-MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", "device")
+_HOW = ("device", "precision", "loader_workers")
+
+MEMBER = (*(key for key in fields() if key.startswith("member_")), "pos_weight", "clip_norm", *_HOW)
 
 HEAD = ("teacher", "views", "freeze", *(key for key in fields() if key.startswith("head_")))
 

@@ -308,6 +308,15 @@ class Config:
     # How the work is done
     seed: int = option(0, "seed of everything random: same configuration and seed, same numbers", low=0, high=2**32 - 1)
     device: str = option("auto", "where backbones are trained", choices=("auto", "cpu", "cuda"))
+    precision: str = option(
+        "fp32",
+        "what training steps and forecasts compute with: single precision, or bf16 where the processor has it, faster "
+        "and less exact; whatever is scored is computed in fp32",
+        choices=("fp32", "bf16"),
+    )
+    loader_workers: int = option(
+        0, "processes that read samples ahead of a training, for GPUs and slow disks; 0: it reads them", low=0, high=64
+    )
     workers: int = option(0, "processes that work side by side; 0: one for each core", low=0, high=1024)
     cluster: str | None = option(
         None,

@@ -25,6 +25,7 @@ from fcer.deploy.outlines import Feature, outlines, write_geojson
 from fcer.deploy.synthetic_fires import never_burnt
 from fcer.errors import DataError, FcerWarning
 from fcer.models.calibration_files import Calibration, calibration_id
+from fcer.models.precision import FP32
 from fcer.models.student_files import LoadedStudent
 
 __all__ = ["MapFiles"]
@@ -146,6 +147,7 @@ class MapFiles:
             "predicted_date": str(predicted.predicted or "unknown"),
             "input_dates": " ".join(map(str, predicted.dates)) if predicted.dates else "unknown",
             "threshold": self.threshold,
+            **({"precision": self.loaded.precision} if self.loaded.precision != FP32 else {}),
             "calibration": self.calibration.recalibration.kind if self.calibration else "none",
             **zones,
             **{f"model_{key}": value for key, value in self.identity.items()},

@@ -13,6 +13,7 @@ from fcer.errors import CheckpointError
 from fcer.models import backbones
 from fcer.models.backbones import Backbone, BackboneSpec, state_shapes
 from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
+from fcer.models.precision import BF16, FP32
 from fcer.models.weights import backbone_from_weights, unreadable
 
 __all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
@@ -50,6 +51,8 @@ class CheckpointInfo:
     """Pixels that images grow by before they are predicted with them; released ones', and older ones', do not."""
     apart: bool = False
     """Whether half of its validation fires, left for calibration, had no part in choosing its epoch."""
+    precision: str = FP32
+    """What its training steps computed with."""
 
     def __post_init__(self) -> None:
         if backbones.backbone.find(self.arch) is None:
@@ -65,6 +68,8 @@ class CheckpointInfo:
             raise ValueError(f"val_ap {self.val_ap} is outside [0, 1]")
         if self.pos_weight is not None and not 0 < self.pos_weight < math.inf:
             raise ValueError(f"pos_weight {self.pos_weight} is no weight")
+        if self.precision not in (FP32, BF16):
+            raise ValueError(f"precision {self.precision!r} is neither {FP32} nor {BF16}")
         if not 0 <= self.margin <= _MOST_MARGIN:
             raise ValueError(f"a margin of {self.margin} px is outside [0, {_MOST_MARGIN}]")
 

@@ -36,7 +36,7 @@ def predict_days(loaded: LoadedStudent, raw_BTCHW: NDArray[np.float32]) -> Stude
     batch = max(1, _PASS // (raw.shape[-2] * raw.shape[-1]))
     for start in range(0, len(raw), batch):
         x = [preprocess(days, needed, features, loaded.normalization) for days in raw[start : start + batch]]
-        pieces.append(loaded.student.predict(torch.from_numpy(np.stack(x))))
+        pieces.append(loaded.student.predict(torch.from_numpy(np.stack(x)), loaded.precision))
     return StudentMaps(*(torch.cat(maps) for maps in zip(*pieces, strict=True)))
 
 

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from fcer.models.backbones import Backbone
 from fcer.models.inference import predict
+from fcer.models.precision import FP32, computing
 
 __all__ = [
     "CONTEXT_ROWS",
@@ -170,9 +171,10 @@ class Student(nn.Module):
         return StudentOutput(logits_BHW, self.head(features_BFHW, logits_BHW, self.today(x_BTCHW)))
 
     @torch.inference_mode()
-    def predict(self, x_BTCHW: Tensor) -> StudentMaps:
-        """Probability and uncertainty of standardised days of any size."""
-        logits_B1HW, features_BFHW = predict(self.backbone, x_BTCHW)
+    def predict(self, x_BTCHW: Tensor, precision: str = FP32) -> StudentMaps:
+        """Probability and uncertainty of standardised days of any size; the head, which costs little, is in fp32."""
+        with computing(precision, next(self.parameters()).device):
+            logits_B1HW, features_BFHW = (maps.float() for maps in predict(self.backbone, x_BTCHW))
         logits_BHW = logits_B1HW[:, 0]
         uncertainty_BHW = self.head(features_BFHW, logits_BHW, self.today(x_BTCHW.to(logits_BHW))).sigmoid()
         return StudentMaps(logits_BHW.sigmoid(), uncertainty_BHW)

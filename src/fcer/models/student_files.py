@@ -18,6 +18,7 @@ from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo, content_hash, load_checkpoint, save_checkpoint
 from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.inference import fast
+from fcer.models.precision import FP32
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
 
 __all__ = [
@@ -108,10 +109,12 @@ class LoadedStudent:
     backbone: CheckpointInfo
     head: HeadInfo
     folder: Path
+    precision: str = FP32
+    """What its backbone computes forecasts with."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To other processes a student travels as the place of its files."""
-        return load_student, (self.folder,)
+        return load_student, (self.folder, self.precision)
 
 
 def backbone_file(folder: Path) -> Path:
@@ -139,8 +142,8 @@ def save_student(
     save_sealed(head_file(folder), weights, values)
 
 
-def load_student(folder: Path) -> LoadedStudent:
-    """The student in `folder`, in eval mode and laid out for speed."""
+def load_student(folder: Path, precision: str = FP32) -> LoadedStudent:
+    """The student in `folder`, in eval mode and laid out for speed, to compute with this precision."""
     with opened(head_file(folder)) as file:
         info = parse_header(head_file(folder), file.metadata(), HeadInfo, written_by="fcer distill")
         weights = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
@@ -167,7 +170,7 @@ def load_student(folder: Path) -> LoadedStudent:
         )
     student = Student(fast(backbone), head.eval().requires_grad_(False), fire_channel(seen))
     normalization = Normalization(backbone_info.mean, backbone_info.std, f"of {backbone_file(folder).name}")
-    return LoadedStudent(student.eval(), normalization, backbone_info, info, folder)
+    return LoadedStudent(student.eval(), normalization, backbone_info, info, folder, precision)
 
 
 def read_head_info(folder: Path) -> HeadInfo:

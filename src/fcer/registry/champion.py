@@ -13,6 +13,7 @@ from fcer import __version__
 from fcer.deploy.answers import Answers
 from fcer.errors import FcerError
 from fcer.models.calibration_files import load_calibration
+from fcer.models.precision import FP32
 from fcer.models.student_files import load_student
 from fcer.registry.calibrations import CALIBRATED_BY
 from fcer.registry.find_student import find_student
@@ -35,10 +36,11 @@ class _Now(NamedTuple):
 class Champion:
     """A student by its address, followed as the address moves."""
 
-    def __init__(self, uri: str, work: Path, poll: float) -> None:
+    def __init__(self, uri: str, work: Path, poll: float, precision: str = FP32) -> None:
         self.uri = uri
         self._work = work
         self._poll = poll
+        self._precision = precision
         prepare_client()
         self._now = self._load()
         self._error = ""
@@ -54,7 +56,8 @@ class Champion:
     def version(self) -> dict[str, Any]:
         """Which student answers, since when, and why a newer one does not."""
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self._now.since))
-        return {**self._now.identity, "fcer_version": __version__, "since": since, "reload_error": self._error or None}
+        about = {"fcer_version": __version__, "precision": self._precision, "since": since}
+        return {**self._now.identity, **about, "reload_error": self._error or None}
 
     def follow(self) -> None:
         """Look after the alias from here on, in a thread."""
@@ -99,7 +102,7 @@ class Champion:
             # Asked first: what changes in between is found when it is looked next
             meant = self._meant() if self._moves else ("", "")
             found = find_student(self.uri, download)
-            loaded = load_student(found.folder)
+            loaded = load_student(found.folder, self._precision)
             calibration = load_calibration(found.folder, loaded.head.key)
             # All of it is in memory: the files may go
             return _Now(Answers(loaded, calibration), found.identity, meant, time.time())

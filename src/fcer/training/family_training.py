@@ -3,6 +3,9 @@
 import time
 from pathlib import Path
 
+import torch
+
+from fcer.models.precision import check_precision
 from fcer.runtime.checksums import is_intact
 from fcer.runtime.steps import Step
 from fcer.training.feature_cache import Teaching, cache_features, cache_key
@@ -41,6 +44,7 @@ def train_family(name: str, teaching: Teaching, settings: MemberSettings, cache:
     path = step.home(folder, name).with_suffix(".safetensors")
     if is_intact(path):
         return path
+    check_precision(settings.precision, torch.device("cpu"))
     started, resume = time.perf_counter(), (path.with_suffix(".resume"), step.key)
     facts = {}
     if name == "swag":

@@ -10,7 +10,7 @@ import copy
 import math
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.device import choose_device
 from fcer.models.inference import fast
+from fcer.models.precision import FP32, check_precision, computing
 from fcer.models.student import Student, UncertaintyHead
 from fcer.models.thresholds import threshold_logit
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
@@ -92,7 +93,7 @@ class _Joint:
     def loss(self, student: Student, x_BTCHW: Tensor, y_B1HW: Tensor, target_BP: Tensor) -> tuple[Tensor, Tensor]:
         """Of the segmentation and of the uncertainty together, with the student's output stacked (2, B, P)."""
         x_BTCHW, y_B1HW, target_BP = (t.to(self.device) for t in (x_BTCHW, y_B1HW, target_BP))
-        logits_BHW, uncertainty_BHW = student(x_BTCHW)
+        logits_BHW, uncertainty_BHW = (logits.float() for logits in student(x_BTCHW))
         fire = fire_loss(logits_BHW[:, None], y_B1HW, self.settings.pos_weight)
         taught = LOSSES[self.head_settings.loss].value(uncertainty_BHW.flatten(1), target_BP)
         return fire + taught, torch.stack([logits_BHW.flatten(1), uncertainty_BHW.flatten(1)]).detach()
@@ -138,6 +139,8 @@ def fit_jointly(
     kept = best_epoch(records, joint.rank)
     _warn_if_worse(joint, records[kept - 1])
     backbone, head = student.backbone.cpu().eval(), student.head.cpu().eval()
+    if settings.precision != FP32:
+        info = replace(info, precision=settings.precision)
     return FittedStudent(backbone, info, head, records, kept, near_fire)
 
 
@@ -163,6 +166,8 @@ def _prepare(
     normalization = teaching.shared or teaching.backbone.normalization
     training, validation = teaching.training(normalization), teaching.validation(normalization)
     check_batch_size(len(training), settings.batch_size, settings.crop, World())
+    device = choose_device(settings.device)
+    check_precision(settings.precision, device)
     prepare = LOSSES[head_settings.loss].prepare
     side = cached.validation.side
     fire = np.concatenate([block.y_BP.numpy() for block in cached.validation.blocks()]).reshape(-1, side, side)
@@ -171,7 +176,7 @@ def _prepare(
         settings,
         teaching.backbone.fold.number,
         teaching.views,
-        choose_device(settings.device),
+        device,
         training,
         validation,
         prepare(cached.training.targets(head_settings.target)),
@@ -225,7 +230,8 @@ def _train_epoch(joint: _Joint, student: Student, optimizer: torch.optim.Optimiz
     loaded = load(samples, batches, workers=settings.loader_workers)
     for batch, (x_BTCHW, y_B1HW) in zip(batches, loaded, strict=True):
         places = [view * len(samples) + index for index in batch]
-        loss, _ = joint.loss(student, x_BTCHW, y_B1HW, joint.training_targets[places])
+        with computing(settings.precision, joint.device):
+            loss, _ = joint.loss(student, x_BTCHW, y_B1HW, joint.training_targets[places])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(student.parameters(), settings.clip_norm)

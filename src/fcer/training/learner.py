@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 from fcer.data.folds import Fold
 from fcer.models.backbones import MARGIN, Backbone, build
+from fcer.models.precision import computing
 from fcer.training.batches import draw_seed
 from fcer.training.distributed import World
 from fcer.training.optimisers import AdamW
@@ -36,7 +37,8 @@ class Learner:
         """Learn from one batch and return its loss; `share` weighs the batch among those of other processes."""
         on_gpu = self.device.type == "cuda"
         x_BTCHW, y_B1HW = (t.to(self.device, non_blocking=on_gpu) for t in (x_BTCHW, y_B1HW))
-        with torch.autocast(self.device.type, torch.float16, enabled=on_gpu):
+        half = torch.autocast(self.device.type, torch.float16, enabled=on_gpu)
+        with half, computing(settings.precision, self.device):
             logits_B1HW = self.model(x_BTCHW)
         loss = fire_loss(logits_B1HW, y_B1HW, settings.pos_weight)
         self.scaler.scale(loss * share).backward()  # type: ignore[no-untyped-call]

@@ -24,6 +24,7 @@ from fcer.errors import ConfigError, DataError, FcerError
 from fcer.models.backbones import MARGIN, BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
 from fcer.models.device import choose_device
+from fcer.models.precision import check_precision
 from fcer.runtime.files import atomic_path
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World
@@ -88,6 +89,7 @@ def train_member(
         return _finished(path, key, dataset, fold)
     world = World.from_environment()
     device = choose_device(settings.device, world.local_rank)
+    check_precision(settings.precision, device)
     training, validation = _samples(dataset, fold, settings)
     check_batch_size(len(training), settings.batch_size, settings.crop, world)
     check_classes(validation, fold.validation)
@@ -214,6 +216,7 @@ def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> C
         pos_weight=task.settings.pos_weight,
         margin=MARGIN,
         apart=keeps_apart(dataset, fold, task.settings),
+        precision=task.settings.precision,
     )
 
 

@@ -6,6 +6,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from fcer.data.samples import Samples
+from fcer.models.precision import computing
 from fcer.training.batches import draw_seed, epoch_batches, load
 from fcer.training.learner import fire_loss
 from fcer.training.settings import MemberSettings
@@ -24,7 +25,8 @@ def train_epoch(
     total = 0.0
     batches = [batch for (batch,) in epoch_batches(order, settings.batch_size)]
     for x_BTCHW, y_B1HW in load(samples, batches, workers=0, pin=False):
-        logits_BKHW = network(x_BTCHW)
+        with computing(settings.precision, x_BTCHW.device):
+            logits_BKHW = network(x_BTCHW)
         loss = fire_loss(logits_BKHW, y_B1HW.expand_as(logits_BKHW), settings.pos_weight)
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(network.parameters(), settings.clip_norm)

@@ -9,7 +9,6 @@ from fcer.data.calibration_split import enough_to_part
 from fcer.data.channels import feature_indices, reads_land_cover
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
-from fcer.errors import ConfigError
 from fcer.runtime import doors
 from fcer.runtime.steps import Step
 from fcer.training.batches import draw_seed
@@ -55,13 +54,9 @@ class MemberSettings(FromConfig):
     seed: int = Config.seed
     """Of weights, order, views and dropout, each drawn anew for every fold and epoch."""
     device: str = Config.device
-    loader_workers: int = 0
-    """Processes that read samples ahead; 0: they are read in this one."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.loader_workers < 0:
-            raise ConfigError(f"loader_workers: {self.loader_workers} is too small; give at least 0")
+    precision: str = Config.precision
+    """Of training steps; validation is in single precision."""
+    loader_workers: int = Config.loader_workers
 
     @classmethod
     def of(cls, config: Config, round: int = 0) -> Self:
@@ -76,6 +71,8 @@ class MemberSettings(FromConfig):
         del deciding["apart"]  # it is the fires that decide, see `keeps_apart`
         if not self.dropout:  # members of before, when there was none, are the same
             del deciding["dropout"]
+        if self.precision == Config.precision:
+            del deciding["precision"]
         return deciding
 
 
