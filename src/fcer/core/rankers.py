@@ -81,7 +81,8 @@ class SortedRanks:
         scores, cell, _ = self._listed()
         rest = self._sorted_rest()
         values, pixels = np.unique(np.concatenate([scores, rest]), return_counts=True)
-        positives = np.bincount(np.searchsorted(values, scores[cell % 2 == 1]), minlength=values.size)
+        wrong = np.sort(scores[cell % 2 == 1])  # found faster in order
+        positives = np.bincount(np.searchsorted(values, wrong), minlength=values.size)
         return ValueCounts(values.astype(np.float64), positives, pixels)
 
     def bound(self) -> RankBound:

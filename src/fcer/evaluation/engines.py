@@ -5,6 +5,7 @@ value; codes take memory that does not grow with the number of images, and may b
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -22,10 +23,14 @@ from fcer.evaluation.segmentation_totals import MethodSegmentation, Segmentation
 from fcer.evaluation.shards import Block, Shard, close_opened, cut, read
 from fcer.maps.predicted_maps import PredictedMaps
 from fcer.runtime.parallel import map_tasks
+from fcer.runtime.threads import cores
 
 __all__ = ["ENGINES", "Engine", "Fires", "choose_engine", "reads"]
 
 ENGINES = ("auto", "exact", "shards")
+
+_SIDE_BY_SIDE_PIXELS = 1 << 26
+"""Pixels of a year up to which methods are ranked side by side: some 1 GB for each core at most."""
 
 _EXACT_PIXELS = 1 << 28
 """Pixels of the largest year up to which `auto` is exact: some 3 GB of memory at most."""
@@ -137,6 +142,7 @@ def _near(block: Block, task: RegionTask) -> NearFire | None:
 
 
 _Task = TypeVar("_Task", SegmentationTask, RegionTask)
+_Found = TypeVar("_Found")
 _Totals = TypeVar("_Totals", SegmentationTotals, RegionTotals)
 
 
@@ -161,13 +167,14 @@ class Engine:
         tasks = [
             SegmentationTask(shard, fires.of_image[shard.place], tuple(methods), plan) for shard in self._cut(maps)
         ]
-        found: dict[str, MethodSegmentation] = {}
-        for some in self._turns(methods):
+
+        def measured(some: tuple[str, ...]) -> dict[str, MethodSegmentation]:
             totals = {method: SegmentationTotals(plan, _weights(fires)) for method in some}
             now = [task._replace(methods=some) for task in tasks]
             self._add_up(totals, segment_shard, now, f"segmentation {maps.year}")
-            found |= {method: total.result() for method, total in totals.items()}
-        return found
+            return {method: total.result() for method, total in totals.items()}
+
+        return self._all(measured, methods, maps)
 
     def sweep(
         self,
@@ -187,22 +194,34 @@ class Engine:
         ]
         if self.name == "exact":  # listed once for all methods
             tasks = [task._replace(near=self._listed(task)) for task in tasks]
-        found: dict[str, MethodRegions] = {}
-        for some in self._turns(every):
+
+        def measured(some: tuple[str, ...]) -> dict[str, MethodRegions]:
             totals = {
                 method: RegionTotals(plan, own_prob=method in methods, weights=_weights(fires)) for method in some
             }
             now = [task._replace(methods=some) for task in tasks]
             self._add_up(totals, sweep_shard, now, f"regions {maps.year}")
-            found |= {method: total.result(fires.resamples, maps.year) for method, total in totals.items()}
-        return found
+            return {method: total.result(fires.resamples, maps.year) for method, total in totals.items()}
+
+        return self._all(measured, every, maps)
 
     def _cut(self, maps: PredictedMaps) -> list[Shard]:
         return cut(maps, travel=self.name == "shards")
 
-    def _turns(self, methods: Sequence[str]) -> list[tuple[str, ...]]:
-        """Which methods are looked at together: whoever keeps every value has room for one at a time."""
-        return [tuple(methods)] if self.name == "shards" else [(method,) for method in methods]
+    def _all(
+        self, measured: Callable[[tuple[str, ...]], dict[str, _Found]], methods: Sequence[str], maps: PredictedMaps
+    ) -> dict[str, _Found]:
+        """Every method: shards are read once for all of them; whoever keeps every value takes one at a time.
+
+        Where the year is in memory and small, so many at a time as there are cores: sorting leaves Python to others.
+        """
+        if self.name == "shards":
+            return measured(tuple(methods))
+        turns = [(method,) for method in methods]
+        small = int(np.prod(maps.shape)) <= _SIDE_BY_SIDE_PIXELS
+        at_once = all(isinstance(array, np.ndarray) for array in maps.arrays.values()) and small
+        with ThreadPoolExecutor(cores() if at_once else 1) as threads:
+            return {method: one for found in threads.map(measured, turns) for method, one in found.items()}
 
     def _add_up(
         self,
