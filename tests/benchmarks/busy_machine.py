@@ -38,10 +38,10 @@ def measured(spin: str) -> float:
     return taken
 
 
-def step() -> None:
+def step(width: float = 0.5, repeats: int = 5) -> None:
     """Print how long the quickest of a few steps takes."""
     torch.manual_seed(0)
-    backbone = build("utae_t5", 7, 0.5).to(memory_format=torch.channels_last)
+    backbone = build("utae_t5", 7, width).to(memory_format=torch.channels_last)
     optimizer = AdamW(backbone.parameters(), fused=True)
     x, y = torch.randn(4, 5, 7, 128, 128), torch.zeros(4, 1, 128, 128)
 
@@ -50,4 +50,4 @@ def step() -> None:
         optimizer.step()
         optimizer.zero_grad()
 
-    print(seconds(one, repeats=5)[0])
+    print(seconds(one, repeats=repeats)[0])

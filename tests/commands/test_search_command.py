@@ -274,7 +274,7 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[bytes]) -> Any:
 
 def test_killed_and_started_again_it_accounts_for_every_trial(studied: tuple[Path, str, list[str], list[str]]):
     folder, *_ = studied
-    arguments = ["--study", "killed", "--trials", "6", "--head-epochs", "200", "--head-patience", "200"]
+    arguments = ["--study", "killed", "--trials", "4", "--head-epochs", "200", "--head-patience", "200"]
     arguments += ["--pruner", "none"]
     call = [sys.executable, "-m", "fcer", *arguments_of(*arguments)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/mlflow.db"}
@@ -300,10 +300,10 @@ def test_killed_and_started_again_it_accounts_for_every_trial(studied: tuple[Pat
     assert code == 0, err
     assert "was killed with search" in err
     rows = table(folder, "killed")
-    assert Counter(row["state"] for row in rows if row["counts"] == "true") == {"complete": 6}
+    assert Counter(row["state"] for row in rows if row["counts"] == "true") == {"complete": 4}
     lost = {row["number"] for row in rows if row["counts"] == "false"}
     assert lost and {row["retry_of"] for row in rows} - {""} == lost, "each lost trial was done again, once"
-    assert len(rows) == 6 + len(lost)
+    assert len(rows) == 4 + len(lost)
     parent, below = runs_of(folder, "killed")
     assert {run.info.status for run in (parent, *below.values())} <= {"FINISHED", "FAILED", "KILLED"}
     assert parent.info.status == "FINISHED"

@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import mlflow
+from mlflow.server import constants
 
 from mlflow_stores import fresh_store
 
 
 class Server:
-    """`mlflow server` on a port of its own, with its store in `folder`."""
+    """`mlflow server` on a port of its own, with its store in `folder`: what that command starts, without the command.
+
+    Importing it takes as long as the server does; the services of compose.yaml are tested with it.
+    """
 
     def __init__(self, folder: Path, store: Path | None = None) -> None:
         with socket.socket() as free:
@@ -29,10 +33,18 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        call = [sys.executable, "-m", "mlflow", "server", "--port", str(self.port), "--workers", "1"]
-        call += ["--backend-store-uri", self._store, "--artifacts-destination", str(self._folder / "artifacts")]
+        call = [sys.executable, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(self.port)]
+        call += ["mlflow.server.fastapi_app:app"]
         environment = {key: value for key, value in os.environ.items() if key != "MLFLOW_TRACKING_URI"}
-        environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+        environment |= {
+            constants.BACKEND_STORE_URI_ENV_VAR: self._store,
+            constants.REGISTRY_STORE_URI_ENV_VAR: self._store,
+            constants.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/",
+            constants.ARTIFACTS_DESTINATION_ENV_VAR: str(self._folder / "artifacts"),
+            constants.SERVE_ARTIFACTS_ENV_VAR: "true",
+            "_MLFLOW_SGI_NAME": "uvicorn",
+            "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        }
         with (self._folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 call, cwd=self._folder, env=environment, stdout=log, stderr=log, start_new_session=True
