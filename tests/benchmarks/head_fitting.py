@@ -110,4 +110,4 @@ def main() -> None:
         )
         title = f"one epoch of the head, {TRAINING} + {VALIDATION} samples of {SIZE} px"
         show(title, ours_s, plain_s, 5, f"AUROC differs by {difference:.0e}", aim=10)
-        show("the same beyond 1 GiB of features, mapped from disk", narrow_s, plain_s, 3, aim=6)
+        show("the same beyond 1 GiB of features, mapped from disk", narrow_s, plain_s, 4, aim=6)

@@ -6,8 +6,10 @@ pixel, W windows around it, P pixels of an image, Q some of them.
 
 import copy
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -61,10 +63,10 @@ class CachedSplit:
 
     def __init__(self, shards: Sequence[Path]) -> None:
         self._blocks = [_map(path) for path in shards]
-        self._starts = np.cumsum([0, *(len(block.y_BP) for block in self._blocks)])
+        self._starts = [0, *accumulate(len(block.y_BP) for block in self._blocks)]
 
     def __len__(self) -> int:
-        return int(self._starts[-1])
+        return self._starts[-1]
 
     @property
     def features(self) -> int:
@@ -100,23 +102,29 @@ class CachedSplit:
 
     def sample(self, index: int) -> tuple[Tensor, ...]:
         """Features (F, P), logits (P), passes (K, P), what burnt and what burns today (P), as they lie on disk."""
-        shard = int(np.searchsorted(self._starts, index, side="right")) - 1
-        return tuple(tensor[index - int(self._starts[shard])] for tensor in self._blocks[shard])
+        block, place = self._locate(index)
+        return tuple(tensor[place] for tensor in block)
+
+    def _locate(self, index: int) -> tuple[CachedBlock, int]:
+        """The shard that holds a sample, and its place there."""
+        shard = bisect_right(self._starts, index) - 1
+        return self._blocks[shard], index - self._starts[shard]
 
     def gather(self, indices: Sequence[int], spec: HeadSpec, room_BRP: Tensor) -> list[Tensor]:
         """A head's inputs (R, P) of some samples in single precision.
 
         What has to be converted is written to `room_BRP`: memory that is used again costs far less than fresh memory.
         """
-        gathered = []
+        gathered, alone = [], spec == HeadSpec(self.features, spec.hidden)
         for index, room_RP in zip(indices, room_BRP, strict=False):
-            features_FP, logits_P, *_ = self.sample(index)
-            if spec == HeadSpec(len(features_FP), spec.hidden) and features_FP.dtype == torch.float32:
+            block, place = self._locate(index)
+            features_FP = block.features_BFP[place]
+            if alone and features_FP.dtype == torch.float32:
                 gathered.append(features_FP)
                 continue
             parts = [features_FP] if spec.decoder else []
             if spec.logit:
-                parts.append(logits_P[None])
+                parts.append(block.logits_BP[place][None])
             if spec.context or spec.fire:
                 around_WP = self._context_NWP[index]
                 parts += [around_WP[:CONTEXT_ROWS]] if spec.context else []

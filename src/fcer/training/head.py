@@ -26,6 +26,7 @@ from fcer.training.head_settings import HeadSettings
 from fcer.training.linear_head import BatchRoom, set_linear_gradients
 from fcer.training.optimisers import SGD
 from fcer.training.schedules import head_learning_rate
+from fcer.training.threads import torch_threads
 from fcer.training.validation_region import ValidationRegion
 
 __all__ = ["FittedHead", "HeadTask", "fit_epoch", "fit_head", "make_head", "train_epoch", "validation_loss"]
@@ -145,16 +146,18 @@ def train_epoch(
     order = np.random.default_rng((settings.seed, epoch)).permutation(len(task.training)).tolist()
     room = BatchRoom(task.training, head.spec, settings.batch_size)
     total = torch.zeros((), dtype=torch.float64)
-    for (batch,) in epoch_batches(order, settings.batch_size):
-        inputs, target_BP = room.gather(task.training, task.training_targets, batch)
-        if settings.hidden:
-            head.zero_grad()
-            loss = LOSSES[settings.loss].value(_logits(head, inputs), target_BP)
-            loss.backward()  # type: ignore[no-untyped-call]
-        else:
-            loss = set_linear_gradients(head, LOSSES[settings.loss], inputs, target_BP, room)
-        optimizer.step()
-        total += loss.detach() * len(batch)
+    # a batch is so little work for a linear map that threads wait longer for one another than they work
+    with torch_threads(torch.get_num_threads() if settings.hidden else 1):
+        for (batch,) in epoch_batches(order, settings.batch_size):
+            inputs, target_BP = room.gather(task.training, task.training_targets, batch)
+            if settings.hidden:
+                head.zero_grad()
+                loss = LOSSES[settings.loss].value(_logits(head, inputs), target_BP)
+                loss.backward()  # type: ignore[no-untyped-call]
+            else:
+                loss = set_linear_gradients(head, LOSSES[settings.loss], inputs, target_BP, room)
+            optimizer.step()
+            total += loss.detach() * len(batch)
     return float(total) / len(task.training)
 
 

@@ -30,9 +30,9 @@ class BatchRoom:
         self, split: CachedSplit | SplitPart, targets_NP: Tensor, batch: Sequence[int]
     ) -> tuple[list[Tensor], Tensor]:
         """The head's inputs, and what it is to say."""
-        for row_P, index in zip(self._target_BP, batch, strict=False):
-            row_P.copy_(targets_NP[index])
-        return split.gather(batch, self._spec, self._inputs_BFP), self._target_BP[: len(batch)]
+        target_BP = self._target_BP[: len(batch)]
+        torch.index_select(targets_NP, 0, torch.tensor(batch), out=target_BP)
+        return split.gather(batch, self._spec, self._inputs_BFP), target_BP
 
     def maps(self, samples: int) -> tuple[Tensor, Tensor]:
         """One map for each sample, and two more."""
