@@ -22,6 +22,8 @@ from fcer.models.released import load_released
 from golden_formulas import state_dict
 
 VEGETATION = feature_indices("vegetation")
+CROP = 64
+"""A quarter of the pixels that the paper's crop has, where every one of them passes through networks of full width."""
 FILE_APS = {0: 0.512, 2: 0.345, 6: 0.590}
 
 
@@ -60,6 +62,7 @@ def plain_probabilities(checkpoints: Path, golden_hdf5: Path, stats: dict[int, t
             features=VEGETATION,
             normalization=released(stats[fold]),
             leading=5,
+            crop=CROP,
         )
         with torch.no_grad():
             maps = [torch.sigmoid(backbone.eval()(torch.from_numpy(x)[None]))[0, 0] for x, _ in standardised]
@@ -86,6 +89,8 @@ def test_maps_equal_an_independent_computation(
             "0",
             "--methods",
             "ensemble",
+            "--crop",
+            str(CROP),
         ),
     )
     assert code == 0
@@ -113,7 +118,7 @@ def test_validation_ap_is_computed_where_a_checkpoint_does_not_tell(members: lis
 
     def validation(member):
         years = member.fold.validation
-        return Samples(open_catalog(golden_hdf5, years).fires, days=5, features=VEGETATION, leading=5)
+        return Samples(open_catalog(golden_hdf5, years).fires, days=5, features=VEGETATION, leading=5, crop=CROP)
 
     aps = selection_aps(members, "val_ap", validation)
     assert aps == [average_precisions([member], validation(member))[0] for member in members]
