@@ -81,6 +81,7 @@ def ranked_alarm(seed: int, worse: float = 0.0) -> int | None:
     return int(evidence.days[passed[0]]) if passed.size else None
 
 
+@pytest.mark.slow
 def test_quiet_seasons_like_few_validation_fires_alarm_at_most_at_the_nominal_rate():
     assert sum(ranked_alarm(seed) is not None for seed in range(SEASONS)) <= MOST
 

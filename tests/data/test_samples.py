@@ -178,6 +178,7 @@ def sum_of(task: tuple[Samples, int]) -> float:
     return float(task[0][task[1]].x.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_open_files_are_safe_across_processes(tmp_path: Path, method: str, chunked: bool):

@@ -110,6 +110,7 @@ def test_what_is_no_array_of_maps(tmp_path: Path, make: Callable[[h5py.File], No
     assert refusal(path).startswith(problem)
 
 
+@pytest.mark.slow
 def test_constant_maps_pack_tightly_and_are_read(tmp_path: Path):
     """The bound on what bytes can stand for lets the tightest file that we write through."""
     stacks = {"y": np.zeros((64, 300, 300), np.uint8)} | {
@@ -225,6 +226,7 @@ def test_any_damage_is_one_sentence(tmp_path: Path, data: st.DataObject, kind: s
         assert str(path) in str(error) and "\n" not in str(error)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(suffix=st.sampled_from([".npz", ".h5"]), where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_every_flipped_bit_of_our_own_files_is_found(tmp_path: Path, suffix: str, where: float, bit: int):

@@ -72,6 +72,7 @@ number = st.floats(allow_nan=False, allow_infinity=False)
 years = st.lists(st.integers(2000, 2100), max_size=4).map(tuple)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(
     fold=st.none() | st.integers(0, 11),

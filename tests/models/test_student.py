@@ -285,9 +285,9 @@ def test_many_samples_are_predicted_in_passes(saved: Path, rng: np.random.Genera
     sizes = []
     predict = loaded.student.predict
 
-    def watched(x: Tensor) -> StudentMaps:
+    def watched(x: Tensor, precision: str) -> StudentMaps:
         sizes.append(len(x))
-        return predict(x)
+        return predict(x, precision)
 
     monkeypatch.setattr(loaded.student, "predict", watched)
     whole = predict_days(loaded, raw)

@@ -42,6 +42,7 @@ def test_other_urls_are_refused(url: str, tmp_path: Path):
     assert "secret" not in str(raised.value)
 
 
+@pytest.mark.slow
 def test_mlflows_database_is_refused(tmp_path: Path):
     uri = f"sqlite:///{tmp_path}/mlflow.db"
     mlflow.MlflowClient(uri).search_experiments()
@@ -90,6 +91,7 @@ def test_a_killed_process_lets_go_of_the_lock(tmp_path: Path):
     assert not waiting.is_alive()
 
 
+@pytest.mark.slow
 def test_studies_of_one_server_do_not_wait_for_each_other(tmp_path: Path):
     done: list[str] = []
 

@@ -30,6 +30,7 @@ def test_the_same_steps(name: str, options: dict[str, object]):
     assert torch.equal(*ends)
 
 
+@pytest.mark.slow
 def test_the_compiler_stays_away():
     script = """
 import sys, torch

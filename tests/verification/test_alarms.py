@@ -70,6 +70,7 @@ def test_what_breaks_in_the_middle_is_found_and_named(kind: str, changed: dict[s
     assert last[kind] >= 1 and all(last[other] < 1 for other in KINDS if other != kind)
 
 
+@pytest.mark.slow
 def test_quiet_seasons_of_records_stay_quiet():
     """Of all kinds together: validation fires of the same kind, and misses at the edge of what is promised.
 

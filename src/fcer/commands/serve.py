@@ -4,8 +4,6 @@ import contextlib
 import os
 import socket
 
-import torch
-
 from fcer.config import Resolved
 from fcer.errors import ConfigError, FcerError
 from fcer.models.precision import check_precision
@@ -22,7 +20,7 @@ def run(resolved: Resolved) -> None:
     token = os.environ.get(TOKEN)
     if token is not None and (len(token) < 16 or not token.isascii()):
         raise ConfigError(f"{TOKEN}: a token has 16 ASCII characters at least; make one with `openssl rand -hex 16`")
-    check_precision(config.precision, torch.device("cpu"))
+    check_precision(config.precision)
     import uvicorn  # comes with mlflow
 
     champion = Champion(config.model or CHAMPION_URI, config.work, config.poll, config.precision)

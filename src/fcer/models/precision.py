@@ -13,6 +13,8 @@ __all__ = ["BF16", "FP32", "check_precision", "computing", "has_bf16"]
 
 FP32, BF16 = "fp32", "bf16"
 
+_CPU = torch.device("cpu")
+
 _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 """Of processors, as torch names them; without one of them bfloat16 is imitated, and slower than single precision."""
 
@@ -24,7 +26,7 @@ def has_bf16(device: torch.device) -> bool:
     return any(torch.cpu.get_capabilities().get(name, False) for name in _INSTRUCTIONS)
 
 
-def check_precision(precision: str, device: torch.device) -> None:
+def check_precision(precision: str, device: torch.device = _CPU) -> None:
     """Refuse what would only be slower and less exact."""
     if precision == BF16 and not has_bf16(device):
         what = "GPU" if device.type == "cuda" else "processor"

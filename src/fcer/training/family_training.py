@@ -3,8 +3,6 @@
 import time
 from pathlib import Path
 
-import torch
-
 from fcer.models.precision import check_precision
 from fcer.runtime.checksums import is_intact
 from fcer.runtime.steps import Step
@@ -44,7 +42,7 @@ def train_family(name: str, teaching: Teaching, settings: MemberSettings, cache:
     path = step.home(folder, name).with_suffix(".safetensors")
     if is_intact(path):
         return path
-    check_precision(settings.precision, torch.device("cpu"))
+    check_precision(settings.precision)
     started, resume = time.perf_counter(), (path.with_suffix(".resume"), step.key)
     facts = {}
     if name == "swag":
