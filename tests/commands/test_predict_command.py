@@ -247,13 +247,23 @@ def test_a_student_without_calibration_is_said_to_have_none(
         assert image.descriptions[0] == "fire probability" and image.count == 3
 
 
-def test_detections_become_forecasts_of_the_fires_that_burn(predict: Run, small_fires: Path, tmp_path: Path):
-    """From what satellites would have seen of the fires of one year: those that burnt on the last full day."""
+def test_detections_become_forecasts_of_the_fires_that_burn(
+    predict: Run, registry: tuple[Path, str], small_fires: Path, tmp_path: Path
+):
+    """From what satellites would have seen of the fires of one year: those that burnt on the last full day.
+
+    The champion reads vegetation, which detections do not tell of: that of students of the fire alone is taken.
+    """
     write_detections(tmp_path / "viirs.csv", open_catalog(small_fires, [2018]).fires)
-    student = write_student(tmp_path / "seer", features="fire", arch="unet_t1")
-    save_calibration(student, calibration_of("k"))
-    code, out, err = predict("--input", "viirs.csv", "--model", student, "--min-detections", "5", "--out", "maps")
+    student = write_student(tmp_path / "seer", "of fire", features="fire", arch="unet_t1")
+    save_calibration(student, calibration_of("of fire"))
+    options = ("--input", "viirs.csv", "--min-detections", "5", "--out", "maps")
+    code, _, err = predict(*options)
+    assert code == 1 and "in the channels that this student reads; give --model a student of such data" in err
+    log_student(registry[1], student, {"val_auroc": 0.7})
+    code, out, err = predict(*options)
     assert code == 0, err
+    assert "models:/fcer-student@champion-fire predicts: models:/fcer-student@champion reads channels that these" in out
     burning, day = re.search(r"(\d+) of them burnt on (\S+), the last full day", out).groups()
     maps = sorted((tmp_path / "maps").glob("*.tif"))
     assert len(maps) == int(burning) >= 1
