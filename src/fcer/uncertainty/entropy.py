@@ -1,4 +1,4 @@
-"""Entropy of a backbone's probability (Shannon 1948), the uncertainty that costs nothing; and of that once calibrated."""
+"""Entropy of a backbone's probability (Shannon 1948), which costs nothing, and of that probability once calibrated."""
 
 from fcer.core.disagreement import entropy
 from fcer.errors import ConfigError
