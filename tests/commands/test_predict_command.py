@@ -188,9 +188,10 @@ def test_broken_fires_do_not_stop_the_rest(predict: Run, registry: tuple[Path, s
     assert f"left out: {copied}/2019/fire_synthetic_20190000: a day is missing between " in err
     assert latest_run(registry).data.metrics["predict/left_out"] == 3
     code, out, err = predict("--input", truncated)
-    assert (code, out) == (1, "") and err.count("\n") == 2
-    assert err.endswith(f"fcer: {truncated}: no fire of it could be predicted; see the lines above\n")
-    assert latest_run(registry).info.status == "FAILED"
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert err.startswith(f"fcer: {truncated}: the HDF5 file is truncated or damaged")
+    failed = latest_run(registry)
+    assert failed.info.status == "FAILED" and f"fcer: {failed.data.tags['fcer.error']}\n" == err
 
 
 def test_nothing_where_the_input_held_nothing(predict: Run, copied: Path, tmp_path: Path):
@@ -259,7 +260,7 @@ def test_detections_become_forecasts_of_the_fires_that_burn(
     save_calibration(student, calibration_of("of fire"))
     options = ("--input", "viirs.csv", "--min-detections", "5", "--out", "maps")
     code, _, err = predict(*options)
-    assert code == 1 and "in the channels that this student reads; give --model a student of such data" in err
+    assert code == 2 and "in the channels that this student reads; give --model a student of such data" in err
     log_student(registry[1], student, {"val_auroc": 0.7})
     code, out, err = predict(*options)
     assert code == 0, err
@@ -305,7 +306,7 @@ def test_the_input_is_never_written_over(predict: Run, copied: Path):
     last = max(folder.glob("*.tif"))
     before = last.read_bytes()
     code, _, err = predict("--input", folder, "--out", last)
-    assert code == 1 and f"{last}: is a file of the fire itself; choose another --out" in err
+    assert code == 2 and f"{last}: is a file of the fire itself; choose another --out" in err
     assert last.read_bytes() == before
 
 

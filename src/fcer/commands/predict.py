@@ -21,7 +21,7 @@ from fcer.deploy.gis_extra import import_pyogrio, import_pystac
 from fcer.deploy.gis_files import write_gis_of_all
 from fcer.deploy.map_files import MapFiles
 from fcer.deploy.outlines import write_geojson
-from fcer.errors import ConfigError, DataError, FcerError, FcerWarning
+from fcer.errors import ConfigError, DataError, FcerWarning
 from fcer.models.calibration_files import load_calibration
 from fcer.models.device import choose_device
 from fcer.models.student_files import load_student
@@ -48,14 +48,9 @@ def run(resolved: Resolved) -> None:
         targets = map_targets(catalog, out, problems)
         files = replace(map_files(resolved, log, catalog.fires), gis=config.gis, assets=assets)
         begun = time.perf_counter()
-        try:
-            rows = predict_fires(files, targets, problems)
-        finally:
-            for problem in problems:
-                print(f"left out: {problem}", file=sys.stderr)
+        rows = predict_fires(files, targets, problems)
+        _say_left_out(catalog.root, rows, problems)
         log.metrics({"predict/fires": len(rows), "predict/left_out": len(problems)})
-        if not rows:
-            raise FcerError(f"{catalog.root}: no fire of it could be predicted; see the lines above")
         log.metrics({"predict/seconds_per_fire": (time.perf_counter() - begun) / len(rows)})
         log.text(rows_as_csv(rows), "predictions.csv")
         if files.features and out.is_dir():  # one file of all fires, which MLflow draws on a map
@@ -71,6 +66,17 @@ def run(resolved: Resolved) -> None:
         for row in rows if config.png else ():
             log.file(Path(row["file"]).with_suffix(".png"), "quicklooks")
         _say(config, out, rows, len(problems))
+
+
+def _say_left_out(root: Path, rows: Sequence[dict[str, Any]], problems: Sequence[str]) -> None:
+    """Name the fires that were left out; where none is left, that is the failure, and MLflow has its reason."""
+    if not rows and len(problems) == 1:
+        raise DataError(problems[0])
+    for problem in problems:
+        print(f"left out: {problem}", file=sys.stderr)
+    if not rows:
+        why = f" ({problems[0]}, and {len(problems) - 1} more)" if problems else ""
+        raise DataError(f"{root}: no fire of it could be predicted{why}")
 
 
 def _at_risk(out: Path, rows: Sequence[dict[str, Any]], log: RunLog) -> None:
