@@ -22,7 +22,7 @@ _INSTRUCTIONS = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 def has_bf16(device: torch.device) -> bool:
     """Whether it multiplies such numbers itself."""
     if device.type == "cuda":
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     return any(torch.cpu.get_capabilities().get(name, False) for name in _INSTRUCTIONS)
 
 
