@@ -1,9 +1,9 @@
 """Threads that behave on a machine that others use too.
 
 OpenMP's threads spin at every barrier while they wait for the slowest of them. Beside a busy process that costs a
-training step two to five times its time. Threads that sleep at once are woken at every barrier instead. Measured on two
-cores, two trainings side by side took 85 s with a spin of 1000 turns, 89 s with 3000 and 109 s with 10 000, and one
-alone 41 to 47 s; on a quiet machine 1000 turns cost a small step an eighth of its time, and 10 000 cost 3 %.
+training step two to five times its time. Threads that sleep are woken at every barrier instead, which costs a small step
+a tenth to a half on a machine that nobody else of its rank uses. Of 1000, 3000 and 10 000 turns, measured on two cores
+with neighbours whose noise was larger than the differences, none was better than 1000 both alone and side by side.
 """
 
 import math
@@ -12,8 +12,8 @@ from pathlib import Path
 
 __all__ = ["SPIN", "cores", "wait_politely"]
 
-SPIN = "3000"
-"""Turns of a waiting thread before it sleeps, a fifth of a millisecond; OpenMP's own default is some billions."""
+SPIN = "1000"
+"""Turns of a waiting thread before it sleeps; OpenMP's own default is some billions."""
 
 _CGROUP = Path("/sys/fs/cgroup/cpu.max")
 
