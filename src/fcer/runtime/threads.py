@@ -2,8 +2,9 @@
 
 OpenMP's threads spin at every barrier while they wait for the slowest of them. Beside a busy process that costs a
 training step two to five times its time. Threads that sleep are woken at every barrier instead, which cost a small
-step 1.1 to 1.8 times its time where nobody of its rank was beside it. Of 1000, 3000 and 10 000 turns, measured on two cores
-with neighbours whose noise was larger than the differences, none was better than 1000 both alone and side by side.
+step 1.1 to 1.8 times its time where nobody of its rank was beside it. Of 1000, 3000 and 10 000 turns, measured on
+two cores with neighbours whose noise was larger than the differences, none was better than 1000 both alone and side by
+side.
 """
 
 import math
