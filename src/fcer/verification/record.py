@@ -97,8 +97,9 @@ def compared(forecast: Forecast, row: Mapping[str, float]) -> dict[str, float]:
     """Of each score, how many of the validation fires it is at least as good as, their number and their mean."""
     expected = forecast.expected
     found: dict[str, float] = {}
-    for name in PROMISED if expected else ():
-        assert expected is not None
+    if expected is None:
+        return found
+    for name in PROMISED:
         others = expected.scores.get(name, ())
         # Errors at another threshold are other errors
         if not others or math.isnan(row[name]) or (name == "auroc" and forecast.threshold != expected.threshold):
