@@ -11,8 +11,6 @@ import mlflow
 from mlflow.entities import Run
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
-from fcer.verification.alarms import KINDS
-
 __all__ = ["CHARTED", "VIEW", "share_view"]
 
 VIEW = "mlflow.sharedViewState."
@@ -31,7 +29,7 @@ class _View(NamedTuple):
     """Whether the run that has the view is charted, by date, rather than those below it."""
 
 
-_ALARMS = tuple(f"alarm/{kind}" for kind in KINDS)
+_ALARMS = ("alarm/forecast", "alarm/uncertainty", "alarm/zones", "alarm/inputs")
 _VIEWS = {
     "sweep": _View(
         "Sweep: step = radius in px", (("fcer/auroc",), ("fcer/auroc_within",), ("fcer/auprc",)), "anchor/auroc"
