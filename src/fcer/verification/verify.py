@@ -36,7 +36,8 @@ class Verified:
 def verify_maps(paths: Iterable[Path], truth: TruthSource, record: pd.DataFrame) -> Verified:
     """Score the maps whose day is known and that are not on record, and tell of the others."""
     done = set(record.loc[record["status"] == SEEN, "key"])
-    verified, rows, read = Verified(record), {}, {}
+    verified, rows = Verified(record), {}
+    read: dict[str, Forecast] = {}
     for path in paths:
         try:
             forecast = read_forecast(path)
