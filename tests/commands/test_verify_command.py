@@ -19,6 +19,7 @@ from fcer.deploy.map_files import MapFiles
 from fcer.models.calibration_files import Calibration, load_calibration, save_calibration
 from fcer.models.student_files import load_student
 from fcer.tracking.student_model import log_student
+from fcer.verification.alarms import KINDS
 from forecast_cases import EXPECTED, calibration_of
 from study_cases import fcer, start
 from vegetation_student import write_vegetation_student
@@ -90,7 +91,15 @@ def test_the_record_is_kept_once_on_disk_in_mlflow_and_with_the_version(agency: 
     assert len(history) == len(found) == expected.notna().sum()
     for day, value in found.items():
         assert value == pytest.approx(expected[str(day)])
-    assert {date(1970, 1, 1).toordinal() + one.step for one in history} == {day.toordinal() for day in found}
+    assert {one.step for one in history} == {day.timetuple().tm_yday for day in found}
+    assert f"viewStateShareKey={run.info.run_id}" in first.stdout
+    tags = client_of(here).get_experiment(run.info.experiment_id).tags
+    view = json.loads(tags[f"mlflow.sharedViewState.{run.info.run_id}"])
+    assert {chart["xAxisKey"] for chart in view["compareRunCharts"]} == {"time"}
+    (charted,) = client_of(here).search_runs([run.info.experiment_id], view["searchFilter"])
+    metrics = {name for chart in view["compareRunCharts"] for name in chart["selectedMetricKeys"]}
+    assert metrics >= {"verify/ap", *(f"alarm/{kind}" for kind in KINDS)}
+    assert charted.info.run_id == run.info.run_id
     below = client_of(here).search_runs([run.info.experiment_id], f"tags.`mlflow.parentRunId` = '{run.info.run_id}'")
     assert sorted(one.info.run_name for one in below) == sorted(set(record["date"]))
     assert {one.info.status for one in (run, *below)} == {"FINISHED"}

@@ -210,6 +210,26 @@ def test_a_download_of_one_day_that_is_not_over_tells_nothing_yet(detected: tupl
     assert "hold no whole day; give those of 2020-08-02" in found.waiting[0]
 
 
+@pytest.mark.parametrize(
+    ("version", "day", "status"), [("2", 4, "verified"), ("2", 5, "waiting"), ("2.0NRT", 4, "waiting")]
+)
+def test_a_day_that_one_of_two_downloads_does_not_have_waits(
+    detected: tuple[Path, Path], tmp_path: Path, version: str, day: int, status: str
+):
+    """The one of NOAA-20 has five days, the last of which may not be over in near real time."""
+    own = [burning(version=version), burning(days=5, seed=1, satellite="1", version=version)]
+    files = [written(tmp_path, frame, f"{k}.csv") for k, frame in enumerate(own)]
+    path = forecast_on(detected[1], tmp_path / "a.tif", FIRST + timedelta(days=day))
+    (row,) = verify_maps([path], open_truth(files, DetectionSettings()), NOTHING).record.to_dict("records")
+    assert row["status"] == status
+    if status == "waiting":
+        assert "the detections of NOAA-20 end with 2020-08-0" in row["reason"] and "--satellites" in row["reason"]
+    (row,) = verify_maps([path], open_truth(files, DetectionSettings(satellites=("N",))), NOTHING).record.to_dict(
+        "records"
+    )
+    assert row["status"] == "verified"
+
+
 def test_a_cloud_is_told_from_a_fire_that_is_out(detected: tuple[Path, Path], tmp_path: Path):
     """Nothing is seen on the fifth day: first nobody knows, and two days later it was a cloud."""
     frame = burning()

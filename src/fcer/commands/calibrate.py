@@ -66,7 +66,7 @@ def _adapt(resolved: Resolved) -> None:
         log.tags({"fcer.student": before.student, "fcer.adapted": "online"})
         for miss, levels in adapted.levels.items():
             for day, level in levels.items():
-                log.dated({f"adapt/level_{miss:g}": max(level, 0.0)}, day)
+                log.dated({f"adapt/level_{miss:g}": max(level, 0.0)}, day, since=min(levels))
         print(store_calibration(found, adapted.calibration, log.id, config.work))
         for old, new in zip(before.rules_of("threshold"), adapted.calibration.rules_of("threshold"), strict=True):
             print(f"zone for a miss of {new.miss:g}: level {old.level:.3g} before, {new.level:.3g} now")

@@ -9,7 +9,7 @@ import pandas as pd
 
 from fcer.commands.predict import map_files
 from fcer.commands.tracked import command_run
-from fcer.commands.verify import raise_alarm, tell_of_record
+from fcer.commands.verify import raise_alarm, say_where, tell_of_record
 from fcer.config import Config, Resolved
 from fcer.data.catalog import Catalog, open_catalog
 from fcer.data.channels import CHANNELS
@@ -44,8 +44,9 @@ def run(resolved: Resolved, name: str = "rehearse") -> None:
         out = config.out or rehearsal.step.home(Work(config.work).rehearsals, files.loaded.folder.name)
         record = rehearsal.run(out, print)
         seasons = judge(record)
-        tell_of_record(log, out, record, seasons, rehearsal.step.key[:12])
+        runs = tell_of_record(log, out, record, seasons, rehearsal.step.key[:12])
     _say(out, rehearsal, seasons, record)
+    say_where(out, runs)
     raise_alarm(seasons)
 
 
@@ -102,7 +103,6 @@ def _say(out: Path, rehearsal: Rehearsal, seasons: list[Season], record: pd.Data
             "no forecast could be made, which predict says at once" if none_since else _delay(first, rehearsal.middle)
         )
         print(f"{happened}: {found}")
-    print(f"next: open {out / 'record.html'}, or the run named rehearsal in the MLflow UI")
 
 
 def _delay(alarm: date | None, middle: date) -> str:

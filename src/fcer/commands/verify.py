@@ -13,7 +13,7 @@ from fcer.data.detections import DetectionSettings
 from fcer.errors import AlarmError, ConfigError, DataError
 from fcer.registry.records import store_season
 from fcer.runtime.work import Work
-from fcer.tracking import TrackedRun
+from fcer.tracking import TrackedRun, link_to
 from fcer.tracking.verification_runs import log_season
 from fcer.verification.alarms import Season, judge
 from fcer.verification.days import days_of
@@ -23,7 +23,7 @@ from fcer.verification.record import read_record, write_record
 from fcer.verification.truth import open_truth
 from fcer.verification.verify import Verified, verify_maps
 
-__all__ = ["raise_alarm", "run", "tell_of_record", "truth_settings"]
+__all__ = ["raise_alarm", "run", "say_where", "tell_of_record", "truth_settings"]
 
 
 def run(resolved: Resolved) -> None:
@@ -41,10 +41,11 @@ def run(resolved: Resolved) -> None:
             verified = _verified(config, out)
             touched = {(one.student, one.day.year) for one in verified.forecasts}
             seasons = [season for season in judge(verified.record) if (season.student, season.year) in touched]
-            tell_of_record(log, out, verified.record, seasons)
+            runs = tell_of_record(log, out, verified.record, seasons)
         log.metrics({"verify/new": verified.new, "verify/waiting": len(verified.waiting)})
         log.metrics({"verify/missing": len(verified.missing), "verify/left_out": len(verified.problems)})
     _say(out, verified)
+    say_where(out, runs)
     raise_alarm(seasons)
 
 
@@ -78,17 +79,26 @@ def _verified(config: Config, out: Path) -> Verified:
 
 def tell_of_record(
     log: TrackedRun, out: Path, record: pd.DataFrame, seasons: Iterable[Season], rehearsal: str = ""
-) -> None:
+) -> list[TrackedRun]:
     """The record as files, as runs and with the registered versions: each may be done again, and is then the same.
 
-    A rehearsal, by its key, has a run of its own, and versions hear nothing of it.
+    A rehearsal, by its key, has a run of its own, and versions hear nothing of it. Returns the runs of the seasons.
     """
     write_record(out / "record.csv", record)
     write_page(out / "record.html", record, judge(record))
+    files, runs = [out / "record.csv", out / "record.html"], []
     for season in seasons:
-        log_season(log, season, days_of(record, season), [out / "record.csv", out / "record.html"], rehearsal)
+        runs.append(log_season(log, season, days_of(record, season), files, rehearsal))
         if not rehearsal:
             store_season(season, record)
+    return runs
+
+
+def say_where(out: Path, runs: Iterable[TrackedRun]) -> None:
+    """Where the record is to be seen."""
+    for run in runs:
+        print(f"record by date: {link_to(run.id, below=True)}")
+    print(f"next: open {out / 'record.html'}")
 
 
 def raise_alarm(seasons: Iterable[Season]) -> None:
@@ -106,4 +116,3 @@ def _say(out: Path, verified: Verified) -> None:
     if len(students) > 1:
         named = ", ".join(sorted(students.values()))
         print(f"maps of {len(students)} students ({named}): each has a record of its own")
-    print(f"next: open {out / 'record.html'}, or the run named record in the MLflow UI")

@@ -24,7 +24,6 @@ promised.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -115,25 +114,15 @@ def urn_evidence(yes: BoolArray, k: int, n: int) -> FloatArray:
     small ones by their square: what is broken is broken in most fires. The more yes, the more evidence while 2 k is at
     most n + 1; so fires that are better than earlier ones give less than like ones.
     """
-    from scipy.special import betainc  # takes a while to import, and few need it
+    from scipy.special import betainc, betaln  # take a while to import, and few need them
 
-    hits, draws = np.cumsum(yes), np.arange(1, yes.size + 1)
-    others, share = draws - hits, k / (n + 1)
+    hits = np.cumsum(yes)
+    others, share = np.arange(1, yes.size + 1) - hits, k / (n + 1)
     with np.errstate(divide="ignore"):  # no evidence at all
         beyond = np.log(betainc(others + 1, hits + 3, 1 - share)) - np.log((1 - share**3) / 3)
-    logs = _log_factorials(yes.size + n + 4)
-    bet = logs[hits + 2] + logs[others] - logs[draws + 3]
-    urn = logs[k - 1 + hits] + logs[n - k + others] - logs[n + draws] - (logs[k - 1] + logs[n - k] - logs[n])
-    return np.asarray(bet + beyond - urn)
-
-
-@lru_cache(maxsize=1)
-def _first_log_factorials(size: int) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, size)))])
-
-
-def _log_factorials(size: int) -> FloatArray:
-    return _first_log_factorials(max(1024, 1 << size.bit_length()))
+    bet = betaln(hits + 3, others + 1) + beyond
+    urn = betaln(k + hits, n + 1 - k + others) - betaln(k, n + 1 - k)
+    return np.asarray(bet - urn)
 
 
 def daily_evidence(day: ArrayLike, fire: ArrayLike, value: ArrayLike, test: Test, grows: bool = False) -> Evidence:

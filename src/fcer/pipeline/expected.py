@@ -1,7 +1,7 @@
 """What forecasts of a student are held to later: its scores and inputs on its validation fires, fire by fire."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from fcer.models.student_files import LoadedStudent
 from fcer.verification.alarms import PROMISED
 from fcer.verification.scores import score_day
 
-__all__ = ["expectations_of"]
+__all__ = ["expectations_of", "promise_of"]
 
 _LACKING = 0.05
 """Fires without a value of a needed channel are left out of training data; a few such forecasts are no alarm."""
@@ -31,15 +31,21 @@ def expectations_of(
     maps: PredictedMaps, samples: Samples, loaded: LoadedStudent, recalibration: Recalibration
 ) -> Expectations | None:
     """From validation maps, in the order of `samples`; None where fewer than two fires have scores."""
-    ranges, lacking, today = _inputs(samples, loaded)
+    means, lacking, today = _inputs(samples, loaded)
     days = _scores(maps, today, loaded.head.anchor_px, recalibration)
+    return promise_of(days, means, lacking, len(set(number_fires(maps)[1].tolist())))
+
+
+def promise_of(
+    days: Mapping[str, Mapping[int, Sequence[float]]], means: Mapping[str, Sequence[float]], lacking: int, fires: int
+) -> Expectations | None:
+    """From each score's days, fire by fire, each channel's means over days, and how many fires lack a channel."""
     scores = {name: _told(by_fire) for name, by_fire in days.items() if len(by_fire) >= 2}
     if not scores:
         return None
-    fires = len(set(number_fires(maps)[1].tolist()))
     return Expectations(
         scores=scores,
-        ranges=ranges,
+        ranges={name: (min(values), max(values)) for name, values in means.items()},
         lacking=max(_LACKING, share_at_most(lacking, fires) if lacking else 0.0),
         threshold=FIRE_THRESHOLD,
         fires=fires,
@@ -63,14 +69,14 @@ def _scores(
     return found
 
 
-def _told(by_fire: Mapping[int, list[float]]) -> tuple[float, ...]:
+def _told(by_fire: Mapping[int, Sequence[float]]) -> tuple[float, ...]:
     """Verification counts a fire by one day, mostly its first: the lower of that and of the day in the middle."""
     values = [float(min(days[0], np.median(days))) for days in list(by_fire.values())[:_MOST]]
     return tuple(sorted(round(value, 6) for value in values))
 
 
-def _inputs(samples: Samples, loaded: LoadedStudent) -> tuple[dict[str, tuple[float, float]], int, list[BoolArray]]:
-    """The range of each channel's standardised mean over days, how many fires lack one on some day, and what burns."""
+def _inputs(samples: Samples, loaded: LoadedStudent) -> tuple[dict[str, list[float]], int, list[BoolArray]]:
+    """Each channel's standardised means over days, how many fires lack one on some day, and what burns."""
     means: dict[str, list[float]] = defaultdict(list)
     lacking, today = set(), []
     for k in range(len(samples)):
@@ -81,4 +87,4 @@ def _inputs(samples: Samples, loaded: LoadedStudent) -> tuple[dict[str, tuple[fl
             means[name].append(round(mean, 4))
         if summary.lacking:
             lacking.add(samples.locate(k)[0])
-    return {name: (min(values), max(values)) for name, values in means.items()}, len(lacking), today
+    return means, len(lacking), today

@@ -18,7 +18,7 @@ _TRAINING = "workflowType=machine_learning"
 
 
 def link_to(run_id: str, *, below: bool = False) -> str:
-    """The address of a run's page; with `below`, of the charts that compare the runs nested below it.
+    """The address of a run's page; with `below`, of its view, or of the charts of the runs nested below it.
 
     A server that does not answer is named by its own address.
     """

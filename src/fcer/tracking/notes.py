@@ -33,7 +33,7 @@ def with_links(client: mlflow.MlflowClient, run: Run, markdown: str) -> str:
     lines = []
     if shared := share_view(client, run):
         query = f"&compareRunsMode=CHART&viewStateShareKey={shared}"
-        lines.append(f"**Charts**: [compare the runs below]({_inner(experiment)}{query})")
+        lines.append(f"**Charts**: [what matters first]({_inner(experiment)}{query})")
     if _REGISTERED in tags:
         name, version = tags[_REGISTERED].removeprefix("models:/").split("/")
         lines.append(f"**Registered** as [{name}, version {version}](#/models/{name}/versions/{version})")

@@ -73,10 +73,10 @@ class TrackedRun(RunLog):
         """Log any number of metrics (key, value, step) in as few calls as MLflow allows."""
         self._add("metrics", {"rows": [[key, float(value), int(step)] for key, value, step in rows]})
 
-    def dated(self, values: Mapping[str, float], day: date) -> None:
-        """Log some metrics as of a day: the step is its number since 1970, the time its midnight (UTC)."""
-        step = (day - date(1970, 1, 1)).days
-        self._add("metrics", {"rows": [[key, float(value), step, step * 86_400_000] for key, value in values.items()]})
+    def dated(self, values: Mapping[str, float], day: date, since: date) -> None:
+        """Log some metrics as of a day: the time is its midnight (UTC), the step the number of days since another."""
+        step, time_ms = (day - since).days, (day - date(1970, 1, 1)).days * 86_400_000
+        self._add("metrics", {"rows": [[key, float(value), step, time_ms] for key, value in values.items()]})
 
     def tags(self, values: Mapping[str, str]) -> None:
         """Set tags."""

@@ -1,9 +1,10 @@
 """A student's record in MLflow: one run a student, a run below it for each day, metrics by date on both.
 
-The chart of the student's run over time is the record.
+The chart of the student's run over time is the record; over steps, too, which are days of the year.
 """
 
 from collections.abc import Sequence
+from datetime import date, timedelta
 from pathlib import Path
 
 import mlflow
@@ -12,20 +13,22 @@ from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
 from fcer.tracking.runs import TrackedRun
 from fcer.tracking.server import failed
+from fcer.tracking.views import CHARTED
 from fcer.verification.alarms import Season
 from fcer.verification.days import Day
 
 __all__ = ["log_season"]
 
-_RECORD, _DAY, _MARK = "fcer.record_of", "fcer.verified_day", "fcer.verified_mark"
+_RECORD, _DAY, _MARK = "fcer.record", "fcer.verified_day", "fcer.verified_mark"
 
 
 def log_season(
     command: TrackedRun, season: Season, days: Sequence[Day], files: Sequence[Path], rehearsal: str = ""
-) -> None:
+) -> TrackedRun:
     """Log the days that MLflow does not have yet, or of which more is known by now, and the latest files.
 
     `rehearsal` is the key of one, whose record is never that of forecasts which were lived with.
+    The season's run is returned.
     """
     of = " ".join(filter(None, (season.student, str(season.year), rehearsal)))
     there = _found(f"tags.`{_RECORD}` = '{of}'")
@@ -38,22 +41,24 @@ def log_season(
         attach=record and record[0],
         beside=True,
     ) as run:
-        run.tags({_RECORD: of, "fcer.alarm": season.sentence or "none"})
+        run.tags({_RECORD: of, CHARTED: "record", "fcer.alarm": season.sentence or "none"})
         run.link_tagged({"student": ("fcer.student", season.student)})
         command.link({f"record_{season.student[:12]}": run.id})
+        new_year = date(season.year, 1, 1) - timedelta(days=1)
         for day in days:
             earlier = known.get(str(day.day))
             if earlier and earlier[1] == day.mark:
                 continue
-            run.dated(day.metrics, day.day)
+            run.dated(day.metrics, day.day, new_year)
             attach = earlier[0] if earlier else None
             with run.child(str(day.day), {"date": str(day.day), **settings}, reopen=True, attach=attach) as one:
-                one.dated(day.metrics, day.day)
+                one.dated(day.metrics, day.day, new_year)
                 one.text(day.rows.to_csv(index=False), "forecasts.csv")
                 one.tags({_DAY: str(day.day), _MARK: day.mark})
         for path in files:
             run.file(path)
         run.note(f"**{season.sentence}**" if season.alarms else f"{season.fires} fires verified, no alarm.")
+    return run
 
 
 def _found(wanted: str) -> dict[str, tuple[str, str]]:

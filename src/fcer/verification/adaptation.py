@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 import numpy as np
 
@@ -101,5 +100,13 @@ def _zone(one: _Seen, level: float, calibration: Calibration) -> BoolArray:
 def _moved(rule: ZoneRule, level: float, calibration: Calibration, seen: list[_Seen], fires: int) -> ZoneRule:
     level = min(level, float(rule.family.levels[0]))  # the smallest zone that there is
     area = float(np.mean([np.count_nonzero(_zone(one, level, calibration)) * one.km2 for one in seen]))
-    seen_now: Any = {"n_fires": fires, "reserved": 1, "area_km2": area, "area_2n_km2": area, "cross_bound": None}
-    return replace(rule, level=level, bound=rule.miss, **seen_now)
+    return replace(
+        rule,
+        level=level,
+        bound=rule.miss,
+        n_fires=fires,
+        reserved=1,
+        area_km2=area,
+        area_2n_km2=area,
+        cross_bound=None,
+    )

@@ -17,7 +17,7 @@ from fcer.verification.forecast import Forecast, ForecastMaps
 from fcer.verification.scores import score_day, zone_miss
 from fcer.verification.truth import SEEN, Truth
 
-__all__ = ["SCORES", "TEXTS", "read_record", "row_of", "with_rows", "write_record"]
+__all__ = ["SCORES", "TEXTS", "compared", "read_record", "row_of", "with_rows", "write_record"]
 
 TEXTS = (
     *("key", "model", "student", "calibration", "promise", "fire", "date", "status", "reason"),
@@ -84,7 +84,7 @@ def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, A
     )
     row: dict[str, Any] = {name: getattr(scores, name) for name in SCORES}
     row |= {"burnt_km2": scores.burnt_pixels * km2, "predicted_km2": scores.predicted_pixels * km2}
-    row |= _compared(forecast, row)
+    row |= compared(forecast, row)
     if maps.zone is None:
         return row
     for miss in forecast.misses:
@@ -93,12 +93,13 @@ def _scored(forecast: Forecast, maps: ForecastMaps, truth: Truth) -> dict[str, A
     return row
 
 
-def _compared(forecast: Forecast, row: Mapping[str, float]) -> dict[str, float]:
+def compared(forecast: Forecast, row: Mapping[str, float]) -> dict[str, float]:
     """Of each score, how many of the validation fires it is at least as good as, their number and their mean."""
     expected = forecast.expected
     found: dict[str, float] = {}
-    for name in PROMISED if expected else ():
-        assert expected is not None
+    if expected is None:
+        return found
+    for name in PROMISED:
         others = expected.scores.get(name, ())
         # Errors at another threshold are other errors
         if not others or math.isnan(row[name]) or (name == "auroc" and forecast.threshold != expected.threshold):

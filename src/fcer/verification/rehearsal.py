@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Rehearsal:
     lost: int | None = None
     """A raw channel that is missing from the middle on."""
 
-    @property
+    @cached_property
     def days(self) -> list[date]:
         """Those that a forecast can be made on."""
         known = self.files.loaded.student.backbone.days
@@ -49,8 +50,7 @@ class Rehearsal:
     @property
     def middle(self) -> date | None:
         """From when on something is wrong; None where nothing is."""
-        days = self.days
-        return days[len(days) // 2] if self.swapped is not None or self.lost is not None else None
+        return self.days[len(self.days) // 2] if self.swapped is not None or self.lost is not None else None
 
     @property
     def step(self) -> Step:

@@ -18,6 +18,7 @@ from fcer.data.detections.days import date_of, day_number, unseen_days
 from fcer.data.detections.filters import DetectionSettings, Filtered, drop
 from fcer.data.detections.grid import PIXEL_M, Grid, paint
 from fcer.data.detections.read import read_detections
+from fcer.data.detections.table import SATELLITES
 from fcer.data.fire import Fire
 from fcer.errors import ConfigError, DataError
 from fcer.verification.forecast import Forecast
@@ -26,6 +27,8 @@ __all__ = ["MISSING", "SEEN", "WAITING", "Truth", "TruthSource", "open_truth"]
 
 SEEN, WAITING, MISSING = "verified", "waiting", "missing"
 """What is known of a day: what burnt; nothing yet; and nothing, for ever, as under cloud."""
+_MANY = 30
+"""Detections of a satellite's day, after which a day without any is not chance."""
 
 
 class Truth(NamedTuple):
@@ -73,6 +76,10 @@ class DetectionTruth:
             return Truth(WAITING, None, f"{forecast.day} is not over in the download; give one of a later day")
         if day > last:
             return Truth(WAITING, None, f"the detections end with {date_of(last)}; give those of {forecast.day}")
+        for satellite, end in self._behind.items():
+            if day > end:
+                remedy = f"give those of {forecast.day}, or leave it out with --satellites"
+                return Truth(WAITING, None, f"the detections of {satellite} end with {date_of(end)}; {remedy}")
         if day < first:
             return Truth(MISSING, None, f"the detections begin with {date_of(first)}, after {forecast.day}")
         grid = _grid_of(forecast)
@@ -85,6 +92,21 @@ class DetectionTruth:
         made = day_number(forecast.last_input)
         seen = truth.status == SEEN and made >= first and anywhere[made - first] > 0
         return truth._replace(before=self._painted(grid, row, column, made)) if seen else truth
+
+    @cached_property
+    def _behind(self) -> dict[str, int]:
+        """Satellites whose detections end a day or two before the others', with the last day that they have whole.
+
+        One of two downloads is then older. A satellite that is silent for longer is not waited for.
+        """
+        kept, days = self.found.kept, self.found.days
+        last, behind = int(days.max(initial=0)), {}
+        for number in np.unique(kept.satellite):
+            end = int(days[kept.satellite == number].max())
+            of_end = (kept.satellite == number) & (days == end)
+            if last - 2 <= end < last and np.count_nonzero(of_end) >= _MANY:
+                behind[SATELLITES[number]] = end - int(kept.provisional[of_end].any())
+        return behind
 
     def _counts(self, grid: Grid, row: FloatArray, column: FloatArray, last: int) -> IntArray:
         """How many detections each day has in the image."""

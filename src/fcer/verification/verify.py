@@ -37,24 +37,24 @@ def verify_maps(paths: Iterable[Path], truth: TruthSource, record: pd.DataFrame)
     """Score the maps whose day is known and that are not on record, and tell of the others."""
     done = set(record.loc[record["status"] == SEEN, "key"])
     verified, rows = Verified(record), {}
+    read: dict[str, Forecast] = {}
     for path in paths:
         try:
             forecast = read_forecast(path)
             if forecast.key in done or forecast.key in rows:
                 verified.repeated += 1
-                if forecast.key not in {one.key for one in verified.forecasts}:
-                    verified.forecasts.append(forecast)
+                read.setdefault(forecast.key, forecast)
                 continue
             row = row_of(forecast, truth.of(forecast))
         except DataError as error:
             verified.problems.append(str(error))
             continue
-        verified.forecasts.append(forecast)
-        rows[forecast.key] = row
+        read[forecast.key], rows[forecast.key] = forecast, row
         if row["status"] == SEEN:
             verified.new += 1
         else:
             told = verified.waiting if row["status"] == WAITING else verified.missing
             told.append(f"{path}: {row['reason']}")
+    verified.forecasts = list(read.values())
     verified.record = with_rows(record, rows.values())
     return verified
