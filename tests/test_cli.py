@@ -13,7 +13,7 @@ import pytest
 import fcer
 from fcer.cli import _Warnings
 from fcer.commands import COMMANDS
-from fcer.config.settings import fields, option_of
+from fcer.config.fields import fields, option_of
 from fcer.config.subjects import FIRST, by_subject, first_of
 from fcer.errors import FcerWarning
 

@@ -16,7 +16,7 @@ from fcer.cli import parse, resolved_of
 from fcer.commands import COMMANDS
 from fcer.config import Config, Resolved, resolve
 from fcer.config.conversion import hints
-from fcer.config.settings import option_of
+from fcer.config.fields import option_of
 from fcer.config.subjects import first_of
 from mlflow_stores import fresh_store
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from fcer.commands import COMMANDS, Command
 from fcer.commands.parser import CONFIG, make_parser
-from fcer.config.settings import fields
+from fcer.config.fields import fields
 from fcer.config.subjects import by_subject
 
 __all__ = ["commands_page", "settings_page"]

@@ -4,6 +4,8 @@ The command line prints the sentence and exits with the error's `exit_code`; any
 is a defect of ours and keeps its traceback behind `--debug`.
 """
 
+import warnings
+
 __all__ = [
     "AlarmError",
     "CheckpointError",
@@ -13,6 +15,7 @@ __all__ = [
     "FcerWarning",
     "PredictionsError",
     "UndefinedMetricWarning",
+    "warn",
 ]
 
 
@@ -56,3 +59,8 @@ class FcerWarning(UserWarning):
 
 class UndefinedMetricWarning(FcerWarning):
     """A metric has no value here (one class only, no fire at all) and is NaN."""
+
+
+def warn(sentence: str) -> None:
+    """Tell the user, and go on."""
+    warnings.warn(sentence, FcerWarning, stacklevel=3)  # of whoever called the function that warns

@@ -21,7 +21,8 @@ from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
 from fcer.models.inference import fast, predict_logits
 from fcer.models.members import Member, fold_file, load_members
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
-from fcer.training.feature_cache import Teaching, cache_features
+from fcer.training.feature_cache import cache_features
+from fcer.training.teaching import Teaching
 
 CROP, BATCH = 128, 4
 FEATURES = (0, 1, 2, 3, 4, 38, 39)

@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fcer.config.fields import fields, help_text, option_of
 from fcer.config.groups import recorded
 from fcer.config.resolve import Resolved, resolve, to_yaml
-from fcer.config.settings import Config, fields, help_text, option_of
+from fcer.config.settings import Config
 from fcer.data.channels import feature_indices
 from fcer.errors import ConfigError
 from fcer.runtime.secrets import masked

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcer.config.conversion import converted, filled, from_text, hints
-from fcer.config.settings import Config, fields
+from fcer.config.fields import fields
+from fcer.config.settings import Config
 
 
 @dataclasses.dataclass(frozen=True)

@@ -35,7 +35,7 @@ def test_named_sets():
     ("features", "sentence"),
     [
         ("veg", "features: unknown set 'veg'; use vegetation, multi, all, fire or a list of indices 0 to 39"),
-        ((0, 40), "features: 40 is none; give each index from 0 to 39 at most once"),
+        ((0, 40), "features: 40 is no index; give each index from 0 to 39 at most once"),
         ((1, 1), "features: one is named twice; give each index from 0 to 39 at most once"),
         ((), "features: the list is empty; give each index from 0 to 39 at most once"),
     ],

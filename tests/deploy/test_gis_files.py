@@ -317,5 +317,5 @@ def test_assets_in_another_file_are_not_read(layer: Path, tmp_path: Path):
     """GDAL's lists of files, whatever they are called, would show what lies in files that nobody named."""
     listed = f"<OGRVRTDataSource><OGRVRTLayer name='assets'><SrcDataSource>{layer}</SrcDataSource></OGRVRTLayer>"
     (tmp_path / "a.geojson").write_text(f"{listed}</OGRVRTDataSource>")
-    with pytest.raises(DataError, match=r"a\.geojson: cannot be read as a vector layer \(OGR_VRT is none of GPKG"):
+    with pytest.raises(DataError, match=r"a\.geojson: cannot be read as a vector layer \(OGR_VRT is not one of GPKG"):
         read_assets(tmp_path / "a.geojson")

@@ -12,7 +12,7 @@ import fcer
 from documentation import DOCS, PAGES, README, ROOT, blocks
 from fcer.commands import COMMANDS
 from fcer.config.checks import METHODS
-from fcer.config.settings import fields
+from fcer.config.fields import fields
 from fcer.core.region_sweep import SweepCurve
 
 GENERATED = {

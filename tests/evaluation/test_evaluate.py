@@ -411,7 +411,7 @@ BAD = {
     ),
     "threshold": (
         {"threshold": 1.5},
-        "threshold: 1.5 is none; give a probability from 0 to below 1, such as 0.5",
+        "threshold: 1.5 is no threshold; give a probability from 0 to below 1, such as 0.5",
     ),
     "infinite anchor": (
         {"anchor": math.inf},

@@ -98,7 +98,7 @@ def test_settings_that_were_edited(folder: Path):
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"reference": "zzz"}, "the reference zzz is none of its methods"),
+        ({"reference": "zzz"}, "the reference zzz is not one of its methods"),
         ({"years": [1999]}, "is of the year 2018, which evaluation.json does not name"),
         ({"years": []}, "its years are not years"),
         ({"years": [-5]}, "its years are not years"),
@@ -153,7 +153,7 @@ def test_tables_that_cannot_be(folder: Path, results: Results, change: Callable,
         ({"metric": None}, "has null for metric"),
         ({"n": 10**30}, "counts what cannot be counted"),
         ({"n": None}, "counts what cannot be counted"),
-        ({"a": "zzz"}, "compares zzz, which is none of the methods in evaluation.json"),
+        ({"a": "zzz"}, "compares zzz, which is not one of the methods in evaluation.json"),
     ],
 )
 def test_tests_that_cannot_be(folder: Path, results: Results, content: object, problem: str):

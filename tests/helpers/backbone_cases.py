@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fcer.models.backbones import Backbone, build, state_shapes
+from fcer.models.backbones import Backbone, build
+from fcer.models.weight_shapes import state_shapes
 from golden_formulas import state_dict
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden"

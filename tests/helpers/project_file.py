@@ -4,7 +4,8 @@ import re
 
 from fcer.commands import COMMANDS
 from fcer.config.conversion import hints, item_type
-from fcer.config.settings import Config, option_of
+from fcer.config.fields import option_of
+from fcer.config.settings import Config
 from fcer.config.subjects import first_of
 
 HEAD = """\

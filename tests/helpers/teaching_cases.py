@@ -10,7 +10,7 @@ from fcer.data.folds import fair_folds
 from fcer.models.backbones import build
 from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
 from fcer.models.members import Member, fold_file, load_members
-from fcer.training.feature_cache import Teaching
+from fcer.training.teaching import Teaching
 from training_cases import FEATURES
 
 

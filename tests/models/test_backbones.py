@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from backbone_cases import days_of_fire, golden_outputs, golden_shapes, golden_weights, small_backbone
 from fcer.errors import ConfigError
-from fcer.models.backbones import ARCHITECTURES, BackboneSpec, architecture, build, candidates, state_shapes
+from fcer.models.backbones import ARCHITECTURES, BackboneSpec, architecture, build
+from fcer.models.weight_shapes import candidates, state_shapes
 from golden_formulas import backbone_input
 
 ARCHS = list(ARCHITECTURES)

@@ -171,7 +171,7 @@ def test_a_file_without_header(checkpoint, header):
         ({"fcer": "[]"}, "it is not an object"),
         ({"fcer": "{}"}, "arch, channels, .* missing or unknown"),
         (changed(colour="red"), "colour missing or unknown"),
-        (changed(arch="resnet"), "arch 'resnet' is none of utae_t5, unet_t5, unet_t1"),
+        (changed(arch="resnet"), "arch 'resnet' is not one of utae_t5, unet_t5, unet_t1"),
         (changed(arch=5), "arch is 5, but should be a name"),
         (changed(channels=3.5), "channels is 3.5, but should be a whole number"),
         (changed(fold=True), "fold is True, but should be a whole number or none"),

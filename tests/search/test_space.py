@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fcer.config.fields import fields
 from fcer.config.resolve import resolve
-from fcer.config.settings import Config, fields
+from fcer.config.settings import Config
 from fcer.errors import ConfigError
 from fcer.search.results import settings_yaml
 from fcer.search.space import read_space

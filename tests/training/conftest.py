@@ -5,7 +5,8 @@ import pytest
 from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.models.members import Member
-from fcer.training.feature_cache import FeatureCache, Teaching, cache_features
+from fcer.training.feature_cache import FeatureCache, cache_features
+from fcer.training.teaching import Teaching
 from teaching_cases import make_teaching, save_members
 from training_cases import FEATURES, YEARS, tiny_data
 

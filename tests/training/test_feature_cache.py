@@ -21,8 +21,9 @@ from fcer.models import load_checkpoint
 from fcer.models.members import Member
 from fcer.models.student import HeadSpec, fire_around, probability_around
 from fcer.training import feature_cache
-from fcer.training.feature_cache import FeatureCache, Teaching, cache_features, cache_key, cached_bytes, open_cache
+from fcer.training.feature_cache import FeatureCache, cache_features, cache_key, cached_bytes, open_cache
 from fcer.training.feature_shards import CachedSplit
+from fcer.training.teaching import Teaching
 from teaching_cases import make_teaching, save_members
 from training_cases import tiny_data
 

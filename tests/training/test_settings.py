@@ -5,7 +5,8 @@ import math
 import h5py
 import pytest
 
-from fcer.config.settings import Config, fields, option_of
+from fcer.config.fields import fields, option_of
+from fcer.config.settings import Config
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.data.dataset import open_dataset
 from fcer.data.folds import WSTS

@@ -3,7 +3,7 @@
 from fcer.commands import COMMANDS, Command
 from fcer.commands.parser import CONFIG, EVERYWHERE
 from fcer.config import Resolved
-from fcer.config.settings import option_of
+from fcer.config.fields import option_of
 
 __all__ = ["run"]
 

@@ -1,6 +1,5 @@
 """`fcer evaluate`: the FCER protocol, on predicted maps from anywhere or on those of an ensemble and its student."""
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -8,8 +7,8 @@ from fcer.commands import recorded_of
 from fcer.commands.tracked import command_run, span, year_names
 from fcer.config import Config, Resolved
 from fcer.evaluation.results import Results
-from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.scoring import score_maps
+from fcer.runtime.files import file_digest
 from fcer.runtime.work import Work
 
 __all__ = ["run", "tell"]
@@ -28,7 +27,8 @@ def run(resolved: Resolved) -> None:
         settings = {key: settings[key] for key in _OF_MAPS if key in settings}
     with command_run("evaluate", resolved, settings, of=of, charts=True) as log:
         if config.predictions:
-            _log_files(resolved, log)
+            for path in filter(Path.is_file, config.predictions):
+                log.dataset(path, file_digest(path)[:32], "predictions")
             results = score_maps(config, config.predictions, out, log)
         else:
             from fcer.pipeline.study import Study  # predicting needs torch, evaluating does not
@@ -52,10 +52,3 @@ def _of(config: Config) -> str:
         return year_names(StudyData(config))
     years = [int(year) for path in config.predictions for year in re.findall(r"\d{4}", path.stem)[-1:]]
     return span(sorted(years)) if len(years) == len(config.predictions) else config.predictions[0].stem
-
-
-def _log_files(resolved: Resolved, log: RunLog) -> None:
-    for path in resolved.config.predictions:
-        if path.is_file():
-            with path.open("rb") as file:
-                log.dataset(path, hashlib.file_digest(file, "sha256").hexdigest()[:32], "predictions")

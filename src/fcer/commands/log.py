@@ -13,7 +13,12 @@ __all__ = ["run"]
 def run(resolved: Resolved, folder: Path) -> None:
     """Log what is left of the journal in `folder`, or of every journal in it; a bare name is one in WORK/runs."""
     if not folder.exists():
-        folder = _in_work(folder, Work(resolved.config.work).runs)
+        runs = Work(resolved.config.work).runs
+        if not (runs / folder).exists():
+            raise InputError(
+                f"{folder}: there is no such folder, nor is it one in {runs}; name the folder of a journal"
+            )
+        folder = runs / folder
     refused: list[str] = []
     quiet = True
     for journal in find_journals(folder):
@@ -28,9 +33,3 @@ def run(resolved: Resolved, folder: Path) -> None:
         raise FcerError(f"{count(len(refused))} could not be logged, the first being {refused[0]}")
     if quiet:
         print(f"nothing left to log in {folder}")
-
-
-def _in_work(folder: Path, runs: Path) -> Path:
-    if not (runs / folder).exists():
-        raise InputError(f"{folder}: there is no such folder, nor is it one in {runs}; name the folder of a journal")
-    return runs / folder

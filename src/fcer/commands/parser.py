@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import fcer
 from fcer.commands import COMMANDS, Argument, Command
 from fcer.config.conversion import hints, item_type, parts
-from fcer.config.settings import Config, fields, help_text, option_of
+from fcer.config.fields import fields, help_text, option_of
+from fcer.config.settings import Config
 from fcer.config.subjects import by_subject, first_of
 from fcer.errors import ConfigError
 from fcer.runtime import doors

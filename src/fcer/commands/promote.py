@@ -1,11 +1,10 @@
 """`fcer promote`: a run's student becomes the champion, unless it is worse than the present one."""
 
 import sys
-import warnings
 
 from fcer.commands.tracked import command_run
-from fcer.config import Config, Resolved
-from fcer.errors import ConfigError, FcerError, FcerWarning
+from fcer.config import Resolved
+from fcer.errors import ConfigError, FcerError, warn
 from fcer.pipeline.run_log import RunLog
 from fcer.registry.promotion import Promotion, find_challenger, promote
 from fcer.registry.standing import KEPT, Standing
@@ -19,31 +18,27 @@ def run(resolved: Resolved) -> None:
     challenger = find_challenger(config.run)
     if config.run is None:
         _ask(challenger)
-    settings = _settings(config, challenger)
+    # the run in full, also where the newest was taken
+    settings = {"run": config.run or challenger.run_id or "none", "challenger_version": challenger.version}
     with command_run("promote", resolved, settings, of=f"version {challenger.version}") as log:
         promotion = promote(challenger, log.id)
         _log(log, challenger, promotion)
         outcome, reason, warning = promotion.decision
         log.note(reason)
         if warning:
-            warnings.warn(warning, FcerWarning, stacklevel=2)
+            warn(warning)
         if outcome == KEPT:
             raise FcerError(reason)
         print(reason)
 
 
 def _ask(challenger: Standing) -> None:
-    """Nobody becomes champion for having come last: where no run is named, a person has to say so."""
+    """Where no run is named, ask a person whether the newest student is to be promoted."""
     newest = f"the newest student is version {challenger.version}, of run {challenger.run_id}"
     if not sys.stdin.isatty():
         raise ConfigError(f"run: say whose student is to be promoted; {newest}: --run {challenger.run_id}")
     if input(f"{newest}. Promote it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise ConfigError("run: nothing was promoted; name another student's run with --run")
-
-
-def _settings(config: Config, challenger: Standing) -> dict[str, str]:
-    """The run in full, also where the newest was taken."""
-    return {"run": config.run or challenger.run_id or "none", "challenger_version": challenger.version}
 
 
 def _log(log: RunLog, challenger: Standing, promotion: Promotion) -> None:

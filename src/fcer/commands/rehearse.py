@@ -1,6 +1,5 @@
 """`fcer rehearse`: a season replayed day by day, as it would be lived: predict, wait, verify, and perhaps an alarm."""
 
-import warnings
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,7 +15,7 @@ from fcer.data.channels import CHANNELS
 from fcer.data.fire import Fire
 from fcer.data.folds import GROUPS
 from fcer.deploy.map_files import MapFiles
-from fcer.errors import ConfigError, DataError, FcerWarning
+from fcer.errors import ConfigError, DataError, warn
 from fcer.models.student_files import LoadedStudent, load_student
 from fcer.pipeline.study_data import StudyData
 from fcer.registry.find_student import find_student
@@ -83,8 +82,7 @@ def _fires(config: Config, loaded: LoadedStudent, root: Path, catalog: Catalog) 
     if not wanted:
         raise DataError(f"{root}: holds no fire of the years {', '.join(map(str, config.years or ()))}")
     if not unseen:
-        sentence = "the student was trained or validated on every year of this data: its record flatters it"
-        warnings.warn(sentence, FcerWarning, stacklevel=2)
+        warn("the student was trained or validated on every year of this data: its record flatters it")
     chosen = unseen if config.years is None and unseen else wanted
     return tuple(fire for fire in catalog.fires if fire.year in chosen)
 

@@ -27,24 +27,19 @@ def run(resolved: Resolved) -> None:
     if sum(map(bool, (config.results, config.runs, config.experiment))) > 1:
         raise ConfigError("results, runs, experiment: these are three ways to name evaluations; give one of them")
     settings = {key: value for key, value in recorded_of(config, "report").items() if key in _OWN}
-    with command_run("report", resolved, settings, of=_of(resolved)) as log:
+    named = [*map(str, config.results), *config.runs, *filter(None, [config.experiment])]
+    of = " ".join(named) if len(named) < 3 else f"{named[0]} and {len(named) - 1} more"
+    with command_run("report", resolved, settings, of=of) as log:
         folders = _folders(resolved, log)
         # beside the one evaluation, as `main` puts it; of several, below `work`
-        named = config.runs or config.experiment or len(folders) > 1
-        out = config.out or (Work(config.work).report if named else folders[0] / "report")
+        several = config.runs or config.experiment or len(folders) > 1
+        out = config.out or (Work(config.work).report if several else folders[0] / "report")
         if config.runs or config.experiment:
             log.link({f"evaluation{k}": folder.parent.name for k, folder in enumerate(folders)})
         provenance = {**said_of_now(), "results": ", ".join(map(str, folders))}
         written = report_results(config, folders, out, log, paper=config.paper, provenance=provenance)
         log.note(evaluation_note(join(folders)))
     print(f"report: {written[-1]} ({len(written)} files; open it in a browser, it needs no network)")
-
-
-def _of(resolved: Resolved) -> str:
-    """What is reported on, in short."""
-    config = resolved.config
-    named = [*map(str, config.results), *config.runs, *filter(None, [config.experiment])]
-    return " ".join(named) if len(named) < 3 else f"{named[0]} and {len(named) - 1} more"
 
 
 def _folders(resolved: Resolved, log: RunLog) -> list[Path]:

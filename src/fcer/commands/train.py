@@ -6,7 +6,7 @@ from fcer.data.folds import Fold
 from fcer.errors import ConfigError
 from fcer.pipeline.members import compare_members, members_of, plan_members
 from fcer.pipeline.study import Study
-from fcer.training import World, train_member
+from fcer.training import World
 
 __all__ = ["run"]
 
@@ -21,7 +21,7 @@ def run(resolved: Resolved) -> None:
     if not world.is_main:
         # One of several processes of torchrun: it works along, and the first one speaks
         for planned in (one for folds in asked for one in plan_members(study.setup, folds)):
-            train_member(planned.dataset, planned.slot.fold, planned.how, planned.path)
+            planned.train()
         return
     of = year_names(study.setup) if resolved.config.fold is None else f"fold {resolved.config.fold}"
     with command_run("train", resolved, of=of) as log:

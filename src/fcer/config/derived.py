@@ -3,8 +3,9 @@
 import dataclasses
 from typing import Any, ClassVar, Self
 
+from fcer.config.fields import fields
 from fcer.config.resolve import checked
-from fcer.config.settings import Config, fields
+from fcer.config.settings import Config
 
 __all__ = ["FromConfig"]
 

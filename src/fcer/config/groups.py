@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fcer.config.settings import Config, fields
+from fcer.config.fields import fields
+from fcer.config.settings import Config
 from fcer.runtime.secrets import masked
 
 __all__ = ["DETECTIONS", "EXPERIMENT", "HEAD", "MEMBER", "PLACES", "STEPS", "SYNTHETIC", "recorded"]

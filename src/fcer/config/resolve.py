@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from fcer.config.bounded import read_yaml
 from fcer.config.checks import writable
 from fcer.config.conversion import converted, from_text, hints, in_words, scalar, shown
-from fcer.config.settings import DEMO, NAMES_DATA, Config, fields, option_of
+from fcer.config.demo import DEMO, NAMES_DATA
+from fcer.config.fields import fields, option_of
+from fcer.config.settings import Config
 from fcer.errors import ConfigError
 from fcer.runtime.secrets import masked
 

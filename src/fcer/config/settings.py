@@ -1,23 +1,18 @@
 """Every setting of an experiment: its type, its default and what it means.
 
 One flat set of names serves everywhere: `select_by` in YAML is `--select-by` on the command line and
-`-P select_by=...` for MLflow. How values come together is in `resolve.py`.
+`-P select_by=...` for MLflow. How values come together is in `resolve.py`, the demo's in `demo.py`.
 """
 
-import dataclasses
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from fcer.config import checks
 from fcer.config.checks import METHODS, ON_REQUEST
-from fcer.config.conversion import hints, parts
-from fcer.config.option import Option, option
+from fcer.config.option import option
 from fcer.runtime import doors
 
-__all__ = ["DEMO", "METHODS", "NAMES_DATA", "Config", "fields", "help_text", "kinds", "option_of"]
+__all__ = ["METHODS", "Config"]
 
 
 @dataclass(frozen=True)
@@ -112,9 +107,7 @@ class Config:
         "member, each on its own validation years",
     )
     head_far: float = option(
-        1.0,
-        "with head_target error: pixels of the whole image that it learns from, for each one near fire",
-        low=0,
+        1.0, "with head_target error: pixels of the whole image that it learns from, for each one near fire", low=0
     )
     head_loss: str = option("rmsle", "loss against the teacher's uncertainty", choices=("rmsle", "mse", "bce"))
     head_target: str = option(
@@ -233,8 +226,7 @@ class Config:
         "mosaic (VRT) of several fires",
     )
     assets: Path | None = option(
-        None,
-        "vector layer of what is at risk, such as a GeoPackage: which lie in which zone, with what probability",
+        None, "vector layer of what is at risk, such as a GeoPackage: which lie in which zone, with what probability"
     )
     onnx: Path | None = option(None, "where `fcer export` writes the student; none: student.onnx in the work folder")
     run: str | None = option(
@@ -324,56 +316,3 @@ class Config:
         "machine alone",
         check=checks.cluster,
     )
-
-
-DEMO: Mapping[str, Any] = {
-    "fires_per_year": 8,
-    "image_size": (80, 112),
-    "fire_days": (9, 13),
-    "crop": 64,
-    "width": 0.125,
-    "member_epochs": 12,
-    "member_patience": 6,
-    "member_lr": 0.005,
-    "member_batch_size": 4,
-    "pos_weight": 10.0,
-    "head_lr": 0.01,
-}
-"""Settings for two cores and a few minutes, as in experiments/demo.yaml: a study that names neither data nor a
-configuration is this one."""
-
-NAMES_DATA = frozenset({"data", "source", "predictions", "results", "runs", "experiment", "detections", "maps"})
-"""Settings that name what is worked on: where one is given, nothing of the demo is."""
-
-
-@functools.cache
-def fields() -> dict[str, dataclasses.Field[Any]]:
-    """The fields of Config by name."""
-    return {field.name: field for field in dataclasses.fields(Config)}
-
-
-def option_of(key: str) -> Option:
-    """What a setting means and may be."""
-    known: Option = fields()[key].metadata["option"]
-    return known
-
-
-def kinds(key: str) -> tuple[Any, ...]:
-    """The types that a setting accepts."""
-    return parts(hints(Config)[key])
-
-
-def help_text(key: str, *, demo: bool = False) -> str:
-    """What a setting means and its default, as `--help` prints it; with `demo`, the demo's too where that differs."""
-    default = fields()[key].default
-    text = _as_typed(default)
-    if demo and DEMO.get(key, default) != default:
-        text = f"{_as_typed(DEMO[key])} in the demo, else {text}"
-    return f"{option_of(key).meaning} (default: {text})"
-
-
-def _as_typed(value: Any) -> str:
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    items = value if isinstance(value, tuple) else (value,)
-    return " ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in items) or "none"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from fcer.config.settings import fields
+from fcer.config.fields import fields
 
 __all__ = ["FIRST", "by_subject", "first_of"]
 

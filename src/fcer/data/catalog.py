@@ -1,6 +1,5 @@
 """A dataset's folder, fire by fire: what can be used, and what cannot and why."""
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,7 @@ from fcer.data.fire import Fire
 from fcer.data.geotiff import day_files, open_geotiff
 from fcer.data.hdf5 import open_hdf5
 from fcer.data.readers import read_by_others
-from fcer.errors import DataError, FcerWarning
+from fcer.errors import DataError, warn
 
 __all__ = ["Catalog", "find_years", "open_catalog", "open_fires", "warn_of"]
 
@@ -120,10 +119,10 @@ def warn_of(problems: Sequence[str]) -> None:
     new = [problem for problem in problems if problem not in _said]
     _said.update(new)
     for problem in new[:_MOST_SAID]:
-        warnings.warn(f"left out: {problem}", FcerWarning, stacklevel=2)
+        warn(f"left out: {problem}")
     if len(new) > _MOST_SAID:
         rest = f"{len(new) - _MOST_SAID} more fires, {len(problems)} in all"
-        warnings.warn(f"left out: {rest}; `fcer inspect --data` lists them", FcerWarning, stacklevel=2)
+        warn(f"left out: {rest}; `fcer inspect --data` lists them")
 
 
 def _is_year(path: Path) -> bool:

@@ -82,7 +82,7 @@ def feature_indices(features: str | Sequence[int]) -> tuple[int, ...]:
     indices = tuple(features)
     wrong = [i for i in indices if not 0 <= i <= FIRE_MASK]
     if not indices or wrong or len(set(indices)) < len(indices):
-        found = f"{wrong[0]} is none" if wrong else "one is named twice" if indices else "the list is empty"
+        found = f"{wrong[0]} is no index" if wrong else "one is named twice" if indices else "the list is empty"
         raise ConfigError(f"features: {found}; give each index from 0 to {FIRE_MASK} at most once")
     return indices
 

@@ -46,14 +46,14 @@ class Dataset:
 
 def open_dataset(
     root: Path,
-    years: Sequence[int],
+    years: Sequence[int] | None,
     *,
     features: Sequence[int],
     crop: int | None,
     cache: Path,
     workers: int = 0,
 ) -> Dataset:
-    """Open the fires of `years`, leave out what cannot be used and warn of it, and survey the rest."""
+    """Open the fires of `years` (all there are), leave out what cannot be used and warn of it, and survey the rest."""
     found = open_catalog(root, years)
     surveys, unusable = usable_fires(found.fires, features=features, crop=crop, cache=cache, workers=workers)
     left_out = (*found.problems, *unusable)

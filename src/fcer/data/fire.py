@@ -84,6 +84,12 @@ class Fire(ABC):
         """The fire's name below the dataset's folder, for messages."""
         return f"{self.year}/{self.path.name}"
 
+    @property
+    def never_burnt(self) -> bool:
+        """Whether it is synthetic: its name says so, or whoever made its dataset left a note there."""
+        notes = (folder / SYNTHETIC_MANIFEST for folder in list(self.path.parents)[:2])
+        return SYNTHETIC in self.name or any(note.exists() for note in notes)
+
     def gaps(self) -> list[int]:
         """The days that do not follow the one before by exactly one day."""
         if self.dates is None:

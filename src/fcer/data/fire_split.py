@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fcer.data.catalog import Catalog, open_catalog, warn_of
-from fcer.data.dataset import Dataset, usable_fires
+from fcer.data.catalog import Catalog
+from fcer.data.dataset import Dataset, open_dataset
 from fcer.data.fire import Fire
 from fcer.data.folds import FireBox, fire_groups
 from fcer.data.geotiff import import_rasterio
@@ -20,10 +20,8 @@ def open_fire_split(
     root: Path, *, features: Sequence[int], crop: int | None, cache: Path, workers: int = 0, seed: int = 0
 ) -> Dataset:
     """All fires below `root`, whatever their year: `year` of each is its group, 1 to 4."""
-    found = open_catalog(root)
-    surveys, unusable = usable_fires(found.fires, features=features, crop=crop, cache=cache, workers=workers)
-    left_out = (*found.problems, *unusable)
-    warn_of(left_out)
+    found = open_dataset(root, None, features=features, crop=crop, cache=cache, workers=workers)
+    surveys = found.surveys
     groups = fire_groups({_key(fire): _box(fire, survey) for fire, survey in surveys.items()}, seed)
     named = Counter(fire.name for fire in surveys)
     dealt: dict[Fire, Survey] = {}
@@ -32,7 +30,7 @@ def open_fire_split(
         name = fire.name if named[fire.name] == 1 else _key(fire).replace("/", "_")
         dealt[replace(fire, year=groups[_key(fire)], name=name)] = survey
     ordered = dict(sorted(dealt.items(), key=lambda item: (item[0].year, item[0].name)))
-    return Dataset(Catalog(root, tuple(ordered), found.problems), ordered, left_out)
+    return Dataset(Catalog(root, tuple(ordered), found.catalog.problems), ordered, found.left_out)
 
 
 def _key(fire: Fire) -> str:

@@ -143,7 +143,7 @@ def _checked(path: Path, file: Any, any_folder: bool) -> HDF5Fire:
     # The dataset's own scripts put the attributes on `data`; files of others have them on the file itself
     attributes = {**file.attrs, **dataset.attrs}
     dates = _dates(path, attributes.get("img_dates"), shape[0])
-    written = attributes.get("year")
+    written, lnglat = attributes.get("year"), _numbers(attributes.get("lnglat"))
     return HDF5Fire(
         path=path,
         year=_year_said(path, written, dates) if any_folder else _year(path, written),
@@ -153,7 +153,7 @@ def _checked(path: Path, file: Any, any_folder: bool) -> HDF5Fire:
         width=shape[3],
         dates=dates,
         place=_place(attributes),
-        lnglat=_lnglat(attributes.get("lnglat")),
+        lnglat=(lnglat[0], lnglat[1]) if len(lnglat) == 2 else None,
         source=source if isinstance(source := attributes.get("source"), str) else None,
     )
 
@@ -209,11 +209,6 @@ def _place(attributes: dict[str, Any]) -> Place | None:
     if isinstance(crs, bytes):
         crs = crs.decode(errors="replace")
     return Place.said(crs if isinstance(crs, str) else None, _numbers(attributes.get("transform")))
-
-
-def _lnglat(written: Any) -> tuple[float, float] | None:
-    values = _numbers(written)
-    return (values[0], values[1]) if len(values) == 2 else None
 
 
 def _numbers(written: Any) -> tuple[float, ...]:

@@ -4,13 +4,12 @@
 my_form = "my_package:MyReader"
 """
 
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from fcer.data.fire import Fire
-from fcer.errors import DataError, FcerWarning
+from fcer.errors import DataError, warn
 from fcer.runtime import doors
 from fcer.runtime.doors import Door, made_as
 
@@ -55,5 +54,5 @@ def reader_of(path: Path) -> Reader | None:
             if one.recognises(path):
                 return one
         except Exception as error:  # whatever somebody else's code raises
-            warnings.warn(f"datasets: {name} is left out: {error}", FcerWarning, 2)
+            warn(f"datasets: {name} is left out: {error}")
     return None

@@ -155,7 +155,7 @@ def preprocess(
 
 
 def _land_cover(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Classes from 1 to 17; whatever is none counts as the last, water.
+    """Classes from 1 to 17; any other value counts as the last, water.
 
     The published loader looks a class up at its number less 1, and so 0 and NaN at -1, the last one. Released weights
     on these channels have learnt it so.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fcer.deploy.calibrated import calibrate_map, promises
+from fcer.deploy.calibrated import calibrated_maps, promises
 from fcer.errors import InputError
 from fcer.models.calibration_files import Calibration
 from fcer.models.raw_days import predict_days
@@ -54,12 +54,7 @@ class Answers:
         found = {"probability": maps.probability_BHW.numpy(), "uncertainty": maps.uncertainty_BHW.numpy()}
         if self.calibration is None:
             return found
-        each = [calibrate_map(p, u, self.calibration) for p, u in zip(*found.values(), strict=True)]
-        calibrated = {
-            "calibrated_probability": [one.probability for one in each],
-            "zone": [one.innermost for one in each],
-        }
-        return found | {name: np.stack(values) for name, values in calibrated.items()}
+        return found | calibrated_maps(found["probability"], found["uncertainty"], self.calibration)
 
     def _promises(self) -> dict[str, Any]:
         """What the zones guarantee, in words and numbers."""

@@ -46,7 +46,7 @@ def read_assets(path: Path) -> tuple[Asset, ...]:
         raise DataError(f"{path}: no such file; give --assets a vector layer, such as a GeoPackage or GeoJSON")
     try:
         if (form := read_info(str(path))["driver"]) not in _FORMATS:
-            raise ValueError(f"{form} is none of {', '.join(_FORMATS)}")
+            raise ValueError(f"{form} is not one of {', '.join(_FORMATS)}")
         meta, _, geometry, values = raw.read(str(path))
     except (DataSourceError, ValueError) as error:
         raise DataError(f"{path}: cannot be read as a vector layer ({error}); give --assets another") from None

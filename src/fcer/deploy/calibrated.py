@@ -13,7 +13,16 @@ from fcer.core.zones import FamilyName, ZoneRule, draw_zone
 from fcer.errors import InputError
 from fcer.models.calibration_files import Adaptation, Calibration
 
-__all__ = ["CONTOURS", "CalibratedMap", "GuaranteedZone", "calibrate_map", "contours", "guarantee", "promises"]
+__all__ = [
+    "CONTOURS",
+    "CalibratedMap",
+    "GuaranteedZone",
+    "calibrate_map",
+    "calibrated_maps",
+    "contours",
+    "guarantee",
+    "promises",
+]
 
 CONTOURS = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Probabilities that contours are drawn at."""
@@ -108,9 +117,18 @@ def calibrate_map(
     return CalibratedMap(calibration.recalibration.apply(probability).astype(np.float32), tuple(zones))
 
 
-def contours(probability: FloatArray, levels: Sequence[float] = CONTOURS) -> dict[float, BoolArray]:
+def calibrated_maps(
+    probability: FloatArray, uncertainty: FloatArray, calibration: Calibration
+) -> dict[str, NDArray[np.float32]]:
+    """Of a student's maps (samples, rows, columns): the calibrated probability, and the innermost zone's miss."""
+    each = [calibrate_map(p, u, calibration) for p, u in zip(probability, uncertainty, strict=True)]
+    zones = np.stack([one.innermost for one in each])
+    return {"calibrated_probability": np.stack([one.probability for one in each]), "zone": zones}
+
+
+def contours(probability: FloatArray) -> dict[float, BoolArray]:
     """Where the calibrated probability is at least each level, the largest area first."""
-    return {level: np.asarray(probability >= level) for level in sorted(levels)}
+    return {level: np.asarray(probability >= level) for level in CONTOURS}
 
 
 def guarantee(rule: ZoneRule, chose_epoch: bool = False, adapted: Adaptation | None = None) -> str:
@@ -143,16 +161,16 @@ def guarantee(rule: ZoneRule, chose_epoch: bool = False, adapted: Adaptation | N
     return words
 
 
-def promises(calibration: Calibration, family: FamilyName = "threshold") -> list[dict[str, Any]]:
-    """What the zones of a family promise on any map, in numbers and words; the smallest miss first."""
+def promises(calibration: Calibration) -> list[dict[str, Any]]:
+    """What the zones of the calibration promise on any map, in numbers and words; the smallest miss first."""
     return [
         {
             "expected_miss_at_most": rule.miss,
-            "family": family,
+            "family": "threshold",
             "calibration_fires": rule.n_fires,
             "guarantee": guarantee(rule, calibration.chose_epoch, calibration.adapted),
         }
-        for rule in calibration.rules_of(family)
+        for rule in calibration.rules_of("threshold")
     ]
 
 

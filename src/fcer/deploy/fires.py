@@ -10,9 +10,8 @@ from typing import Any
 from tqdm import tqdm
 
 from fcer.data.catalog import Catalog
-from fcer.data.fire import Fire
+from fcer.data.fire import SYNTHETIC, Fire
 from fcer.deploy.map_files import MapFiles
-from fcer.deploy.synthetic_fires import SYNTHETIC, never_burnt
 from fcer.errors import ConfigError, DataError
 
 __all__ = ["map_targets", "predict_fires", "rows_as_csv"]
@@ -30,7 +29,7 @@ def map_targets(catalog: Catalog, out: Path, problems: list[str]) -> list[tuple[
         return [(fire, out) for fire in catalog.fires]
     named = Counter(fire.name for fire in catalog.fires)
     names = [
-        (f"{SYNTHETIC}_" if never_burnt(fire) and SYNTHETIC not in fire.name else "")
+        (f"{SYNTHETIC}_" if fire.never_burnt and SYNTHETIC not in fire.name else "")
         + (fire.name if named[fire.name] == 1 else f"{fire.year}_{fire.name}")
         for fire in catalog.fires
     ]

@@ -16,13 +16,12 @@ from fcer.core.arrays import BoolArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.data.fire import Fire
 from fcer.deploy.assets import Asset, assets_at_risk, write_rows
-from fcer.deploy.calibrated import CalibratedMap, GuaranteedZone, calibrate_map, contours
+from fcer.deploy.calibrated import CalibratedMap, calibrate_map, contours
 from fcer.deploy.cog import write_cog
 from fcer.deploy.fire_map import FireMap, predict_fire
 from fcer.deploy.gis_files import Forecast, write_gis_files
 from fcer.deploy.ground import Ground, ground_of
 from fcer.deploy.outlines import Feature, outlines, write_geojson
-from fcer.deploy.synthetic_fires import never_burnt
 from fcer.errors import DataError, FcerWarning
 from fcer.models.calibration_files import Calibration, calibration_id
 from fcer.models.precision import FP32
@@ -100,7 +99,7 @@ class MapFiles:
         if self.assets is None or ground is None or fire.place is None:
             return []
         rows = assets_at_risk(self.assets, fire.place, predicted, calibrated)
-        synthetic = {"synthetic": "yes"} if never_burnt(fire) else {}
+        synthetic = {"synthetic": "yes"} if fire.never_burnt else {}
         return [{"fire": fire.name, "date": str(predicted.predicted or "unknown"), **synthetic, **row} for row in rows]
 
     def _calibrated(self, predicted: FireMap, ground: Ground | None) -> CalibratedMap:
@@ -125,7 +124,7 @@ class MapFiles:
     def _warn(self, fire: Fire, predicted: FireMap, ground: Ground | None) -> None:
         if ground is None:
             lost = (
-                "its coordinate system is none of the earth's"
+                "its coordinate system is not one of the earth"
                 if fire.place and fire.place.crs
                 else "it has no coordinate system"
             )
@@ -141,7 +140,7 @@ class MapFiles:
         """What a map should never be without."""
         zones = {f"zone_{zone.rule.miss:g}": zone.words for zone in calibrated.zones}
         return {
-            **({"synthetic": "yes: this fire never burnt"} if never_burnt(fire) else {}),
+            **({"synthetic": "yes: this fire never burnt"} if fire.never_burnt else {}),
             "fire": fire.name,
             "created": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "predicted_date": str(predicted.predicted or "unknown"),
@@ -190,7 +189,9 @@ class MapFiles:
         model = f"{self.identity['name']} {self.identity['version']}" if "name" in self.identity else "a student"
         last = f" to {predicted.dates[-1]}" if predicted.dates else ""
         days = self.loaded.student.backbone.days
-        synthetic = " (SYNTHETIC)" if never_burnt(fire) else ""
+        synthetic = " (SYNTHETIC)" if fire.never_burnt else ""
+        # the smallest zone that is not the whole image
+        bounded = [zone for zone in calibrated.zones if np.isfinite(zone.rule.level)]
         look = QuickLook(
             title=f"{fire.name}{synthetic}, {predicted.predicted or 'the day after its last'}",
             note=f"predicted by {model} from {days} day{'s' if days > 1 else ''}{last}",
@@ -198,13 +199,7 @@ class MapFiles:
             uncertainty=predicted.uncertainty,
             today=predicted.today,
             fire=calibrated.probability > self.threshold,
-            zone=_drawn(calibrated),
+            zone=bounded[-1] if bounded else None,
             pixel_m=(ground.width_m, ground.height_m) if ground else (PIXEL_METRES, PIXEL_METRES),
         )
         write_quicklook(path, look)
-
-
-def _drawn(calibrated: CalibratedMap) -> GuaranteedZone | None:
-    """The zone of a picture: the smallest that is not the whole image."""
-    bounded = [zone for zone in calibrated.zones if np.isfinite(zone.rule.level)]
-    return bounded[-1] if bounded else None

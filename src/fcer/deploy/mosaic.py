@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from fcer.data.geotiff import import_rasterio
+from fcer.deploy.kml import add_element
 from fcer.runtime.files import atomic_path
 
 __all__ = ["write_mosaic"]
@@ -27,23 +28,23 @@ def write_mosaic(path: Path, maps: Sequence[Path]) -> None:
     columns = max(column + width for _, column, _, width, _ in warped) - first_column
     rows = max(row + height for _, _, row, _, height in warped) - first_row
     root = ET.Element("VRTDataset", rasterXSize=str(columns), rasterYSize=str(rows))
-    _add(root, "SRS", rasterio.crs.CRS.from_epsg(4326).to_wkt())
+    add_element(root, "SRS", rasterio.crs.CRS.from_epsg(4326).to_wkt())
     west, north = first_column * _DEGREES - 180, 90 - first_row * _DEGREES
-    _add(root, "GeoTransform", f"{west!r}, {_DEGREES!r}, 0.0, {north!r}, 0.0, {-_DEGREES!r}")
+    add_element(root, "GeoTransform", f"{west!r}, {_DEGREES!r}, 0.0, {north!r}, 0.0, {-_DEGREES!r}")
     with rasterio.open(maps[0]) as image:
         descriptions = image.descriptions
     for number, description in enumerate(descriptions, 1):
-        band = _add(root, "VRTRasterBand", dataType="Float32", band=str(number))
-        _add(band, "Description", description)
-        _add(band, "NoDataValue", "nan")
+        band = add_element(root, "VRTRasterBand", dataType="Float32", band=str(number))
+        add_element(band, "Description", description)
+        add_element(band, "NoDataValue", "nan")
         for file, column, row, width, height in warped:
-            source = _add(band, "ComplexSource")
-            _add(source, "SourceFilename", f"{path.stem}/{file.name}", relativeToVRT="1")
-            _add(source, "SourceBand", str(number))
+            source = add_element(band, "ComplexSource")
+            add_element(source, "SourceFilename", f"{path.stem}/{file.name}", relativeToVRT="1")
+            add_element(source, "SourceBand", str(number))
             size = {"xSize": str(width), "ySize": str(height)}
-            _add(source, "SrcRect", xOff="0", yOff="0", **size)
-            _add(source, "DstRect", xOff=str(column - first_column), yOff=str(row - first_row), **size)
-            _add(source, "NODATA", "nan")
+            add_element(source, "SrcRect", xOff="0", yOff="0", **size)
+            add_element(source, "DstRect", xOff=str(column - first_column), yOff=str(row - first_row), **size)
+            add_element(source, "NODATA", "nan")
     with atomic_path(path) as partial:
         ET.ElementTree(root).write(partial, encoding="utf-8")
 
@@ -75,9 +76,3 @@ def _warp(map_file: Path, out: Path) -> tuple[Path, int, int, int, int]:
             source.text, source.attrib["relativeToVRT"] = f"../{map_file.name}", "1"
             ET.ElementTree(root).write(partial, encoding="utf-8")
     return out, column, row, width, height
-
-
-def _add(parent: ET.Element, tag: str, text: str | None = None, **attributes: str) -> ET.Element:
-    child = ET.SubElement(parent, tag, attributes)
-    child.text = text
-    return child

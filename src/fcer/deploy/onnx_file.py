@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fcer.data.channels import ACTIVE_FIRE, ANGLES, CHANNELS, LAND_COVER, LAND_COVER_CLASSES
-from fcer.deploy.calibrated import calibrate_map, promises
+from fcer.deploy.calibrated import calibrated_maps, promises
 from fcer.errors import ConfigError, FcerError
 from fcer.models.calibration_files import Calibration, calibration_id
 from fcer.models.onnx_graph import OPSET, StudentGraph, write_graph
@@ -93,10 +93,7 @@ def check_session(
     maps = predict_days(loaded, days)
     expected = {"probability": maps.probability_BHW.numpy(), "uncertainty": maps.uncertainty_BHW.numpy()}
     if calibration is not None:
-        pairs = zip(found["probability"], found["uncertainty"], strict=True)
-        each = [calibrate_map(probability, uncertainty, calibration) for probability, uncertainty in pairs]
-        expected["calibrated_probability"] = np.stack([one.probability for one in each])
-        expected["zone"] = np.stack([one.innermost for one in each])
+        expected |= calibrated_maps(found["probability"], found["uncertainty"], calibration)
     if found.keys() != expected.keys():
         raise FcerError(f"onnx: the graph answers {', '.join(found)} instead of {', '.join(expected)}; report this")
     off = {name: float(np.abs(values - found[name]).max()) for name, values in expected.items()}

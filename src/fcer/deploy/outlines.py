@@ -12,7 +12,7 @@ from scipy import ndimage
 from fcer.data.fire import Place
 from fcer.data.geotiff import import_rasterio
 from fcer.deploy.ground import Ground
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = ["Feature", "outlines", "write_geojson"]
 
@@ -54,8 +54,7 @@ def outlines(
 def write_geojson(path: Path, features: list[Feature]) -> None:
     """Write the polygons; the file appears once it is whole."""
     collection = {"type": "FeatureCollection", "features": features}
-    with atomic_path(path) as partial:
-        partial.write_text(json.dumps(collection, allow_nan=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(collection, allow_nan=False, separators=(",", ":")) + "\n")
 
 
 def _wound(geometry: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = ["write_mask_style", "write_probability_style"]
 
@@ -51,6 +51,5 @@ def _write(path: Path, renderer: ET.Element) -> None:
     for tag in ("brightnesscontrast", "huesaturation"):
         ET.SubElement(pipe, tag)
     ET.SubElement(pipe, "rasterresampler", maxOversampling="2")
-    with atomic_path(path) as partial:
-        text = ET.tostring(root, encoding="unicode")
-        partial.write_text(f"<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n{text}\n", encoding="utf-8")
+    text = ET.tostring(root, encoding="unicode")
+    write_text(path, f"<!DOCTYPE qgis PUBLIC 'http://mrcc.com/qgis.dtd' 'SYSTEM'>\n{text}\n")

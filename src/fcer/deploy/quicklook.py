@@ -95,20 +95,18 @@ def _draw(look: QuickLook) -> Figure:
         left.imshow(beyond, aspect=look.aspect, cmap=ListedColormap([_BEYOND]), alpha=_VEIL, interpolation="nearest")
         for axes in (left, right):
             _outline(axes, look.zone.mask, _ZONE)
+    missed = 100 * look.zone.rule.miss if look.zone else 0.0
+    promise = f"zone: at most {missed:.3g} % of tomorrow's fire expected outside"
     marks = [
         Line2D([], [], color=_TODAY, marker="o", ms=5, lw=0, label="active fire today"),
         Line2D([], [], color=_INK, lw=1.6, label="predicted perimeter"),
-        *([Line2D([], [], color=_ZONE, lw=1.6, label=_promise(look.zone))] if look.zone else []),
+        *([Line2D([], [], color=_ZONE, lw=1.6, label=promise)] if look.zone else []),
         *([Patch(color=_BEYOND, alpha=_VEIL, label="outside of it")] if look.zone and not look.zone.mask.all() else []),
         *([Patch(color=_NOTHING, label="no data")] if np.isnan(look.probability).any() else []),
     ]
     figure.legend(handles=marks, loc="outside lower center", ncols=len(marks), frameon=False, fontsize=9)
     left.set_title(look.note, fontsize=9, loc="left", color="#555555", parse_math=False)
     return figure
-
-
-def _promise(zone: GuaranteedZone) -> str:
-    return f"zone: at most {100 * zone.rule.miss:.3g} % of tomorrow's fire expected outside"
 
 
 def _panel(axes: Axes, values: FloatArray, look: QuickLook, *, label: str, **colours: Any) -> None:

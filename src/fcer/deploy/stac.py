@@ -9,7 +9,7 @@ from typing import Any
 from fcer.data.fire import Place
 from fcer.data.geotiff import import_rasterio
 from fcer.deploy.gis_extra import import_pystac
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = ["FORECAST", "PROJECTION", "write_stac_item"]
 
@@ -86,8 +86,7 @@ def write_stac_item(
             href=f"./{file.name}", media_type=kind, roles=roles, extra_fields=extra if key == "map" else {}
         )
         item.add_asset(key, asset)
-    with atomic_path(path) as partial:
-        partial.write_text(json.dumps(item.to_dict(include_self_link=False), indent=1) + "\n", encoding="utf-8")
+    write_text(path, json.dumps(item.to_dict(include_self_link=False), indent=1) + "\n")
 
 
 def _said(moment: datetime) -> str:

@@ -12,7 +12,7 @@ from fcer.core.calibration import base_losses
 if TYPE_CHECKING:
     from fcer.evaluation.results import Results
 
-__all__ = ["CLIMATOLOGY", "climatology", "mean_climatology"]
+__all__ = ["CLIMATOLOGY", "climatology", "mean_scores", "scores_by_year"]
 
 CLIMATOLOGY = "climatology"
 """Its name where methods are listed."""
@@ -30,7 +30,15 @@ def climatology(results: Results) -> pd.DataFrame:
     return pd.DataFrame({"year": at_anchor["year"].to_numpy(), "method": CLIMATOLOGY, **scores})
 
 
-def mean_climatology(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of the rows of all years one: the mean and, in `METRIC_std`, the population standard deviation."""
-    scores = rows.drop(columns=["year", "method"])
-    return pd.DataFrame([{"method": CLIMATOLOGY, **scores.mean(), **scores.std(ddof=0).add_suffix("_std")}])
+def scores_by_year(results: Results) -> pd.DataFrame:
+    """Segmentation and the anchor's scores, one row per year and method, climatology's last."""
+    methods = results.segmentation.merge(results.anchor, on=["year", "method"])
+    return pd.concat([methods, climatology(results)], ignore_index=True)
+
+
+def mean_scores(results: Results) -> pd.DataFrame:
+    """The same as means over years with, in `METRIC_std`, the population standard deviation: one row per method."""
+    methods = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
+    base = climatology(results).drop(columns=["year", "method"])
+    mean = pd.DataFrame([{"method": CLIMATOLOGY, **base.mean(), **base.std(ddof=0).add_suffix("_std")}])
+    return pd.concat([methods, mean], ignore_index=True)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,23 +26,9 @@ from fcer.evaluation.segmentation_totals import MethodSegmentation
 from fcer.evaluation.shards import read_whole
 from fcer.maps.predicted_maps import PredictedMaps, open_maps
 
-__all__ = ["Options", "evaluate", "evaluate_files"]
+__all__ = ["evaluate", "evaluate_files"]
 
 _IN_MEMORY_BYTES = 512 << 20
-
-
-class Options(TypedDict, total=False):
-    """What an evaluation may be asked for; see `evaluate`."""
-
-    reference: str | None
-    anchor: float | str | Mapping[int, float]
-    radii: Iterable[float | str]
-    threshold: float
-    bootstrap: int
-    seed: int
-    engine: str
-    workers: int
-    progress: Progress | None
 
 
 def evaluate(
@@ -104,7 +90,9 @@ def evaluate(
     reference = settle.choose_reference(stored, reference)
     methods, controls = split_controls(stored, reference)
     if not 0 <= threshold < 1:
-        raise ConfigError(f"threshold: {threshold!r} is none; give a probability from 0 to below 1, such as 0.5")
+        raise ConfigError(
+            f"threshold: {threshold!r} is no threshold; give a probability from 0 to below 1, such as 0.5"
+        )
     swept = settle.parse_radii(radii)
     engine = choose_engine(engine, years)
     if engine == "exact":
@@ -118,8 +106,8 @@ def evaluate(
     return _tabulate(asked, measured, anchor_from, engine, by_year=isinstance(anchor, Mapping))
 
 
-def evaluate_files(paths: Sequence[Path | str], **options: Unpack[Options]) -> Results:
-    """`evaluate` on predicted-maps files, one for each year; large ones are read in slices."""
+def evaluate_files(paths: Sequence[Path | str], **options: Any) -> Results:
+    """`evaluate`, with its options, on predicted-maps files, one for each year; large ones are read in slices."""
     with ExitStack() as files:
         # every value is checked when it is read
         return evaluate([files.enter_context(open_maps(path, values=False)) for path in paths], **options)

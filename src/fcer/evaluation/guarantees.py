@@ -1,18 +1,18 @@
 """What an evaluation says of promises: guaranteed zones and calibrated probabilities, by method."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from fcer.core.recalibration import NONE, Recalibration
-from fcer.errors import FcerWarning, InputError, PredictionsError
+from fcer.errors import InputError, PredictionsError, warn
 from fcer.evaluation.calibration_table import cross_calibration
 from fcer.evaluation.comparison import method_pairs
 from fcer.evaluation.controls import split_controls
 from fcer.evaluation.results import Results
 from fcer.evaluation.zone_table import ZoneTables, area_tests, cross_zone_tables
+from fcer.evaluation.zone_verdict import preferred
 from fcer.maps.predicted_maps import PredictedMaps
 
 __all__ = ["Guarantees", "cross_fitted", "with_guarantees"]
@@ -63,7 +63,7 @@ def cross_fitted(
         radii = list(results.sweep["radius_px"].unique())
         return Guarantees(zones, cross_calibration(own, radii, settings.anchor_px, weight))
     except (InputError, PredictionsError) as error:
-        warnings.warn(f"no zones by other years' fires: {error}", FcerWarning, stacklevel=2)
+        warn(f"no zones by other years' fires: {error}")
         return None
 
 
@@ -73,13 +73,8 @@ def with_guarantees(results: Results, found: Guarantees | None) -> Results:
         return results
     settings, by_fire = results.settings, found.zones.by_fire
     lead = "student" if "student" in settings.own_methods else settings.reference
-    cross = by_fire[by_fire["fitted"] == "cross"]
-    tests = area_tests(
-        cross if len(cross) else by_fire,
-        method_pairs(settings.own_methods, lead),
-        n_draws=settings.bootstrap,
-        seed=settings.seed,
-    )
+    pairs = method_pairs(settings.own_methods, lead)
+    tests = area_tests(preferred(by_fire), pairs, n_draws=settings.bootstrap, seed=settings.seed)
     return replace(
         results,
         tests=pd.concat([results.tests, tests], ignore_index=True) if len(tests) else results.tests,

@@ -160,7 +160,7 @@ def _check_methods(path: Path, settings: Any, table: pd.DataFrame) -> None:
     for column in ("a", "b"):
         odd = set(table[column].unique()) - {*settings.methods, ""} if column in table else set()
         if odd:
-            raise _wrong(path, f"compares {min(odd)}, which is none of the methods in evaluation.json")
+            raise _wrong(path, f"compares {min(odd)}, which is not one of the methods in evaluation.json")
 
 
 def _own(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -203,7 +203,7 @@ def _check_settings(settings: Any) -> None:
     if not methods or len(set(methods)) < len(methods) or not all(methods):
         raise ValueError("its methods are not names")
     if settings.reference not in methods:
-        raise ValueError(f"the reference {settings.reference[:60]} is none of its methods")
+        raise ValueError(f"the reference {settings.reference[:60]} is not one of its methods")
     if not (math.isfinite(settings.anchor_px) and settings.anchor_px >= 0):
         raise ValueError(f"anchor_px is {settings.anchor_px}")
     if settings.anchors and not (len(settings.anchors) == len(years) and min(settings.anchors) >= 0):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fcer.evaluation.anchor_words import within_anchor
-from fcer.evaluation.climatology import climatology, mean_climatology
+from fcer.evaluation.climatology import mean_scores, scores_by_year
 from fcer.evaluation.verdict import verdict
 from fcer.evaluation.zone_verdict import preferred, zones_verdict
 
@@ -40,13 +40,10 @@ def summarize(results: Results) -> str:
     settings = results.settings
     where = f"{within_anchor(settings)}, {settings.anchor_from}"
     rows = [["year", "method", *(name for _, name, _, _ in _COLUMNS), "missed"]]
-    base = climatology(results)
-    by_year = pd.concat([results.segmentation.merge(results.anchor, on=["year", "method"]), base])
-    rows += [_year_row(row) for _, row in by_year.sort_values("year", kind="stable").iterrows()]
+    by_year = scores_by_year(results).sort_values("year", kind="stable")
+    rows += [_year_row(row) for _, row in by_year.iterrows()]
     if len(settings.years) > 1:
-        means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
-        means = pd.concat([means, mean_climatology(base)])
-        rows += [line for _, row in means.iterrows() for line in _mean_rows(row)]
+        rows += [line for _, row in mean_scores(results).iterrows() for line in _mean_rows(row)]
     zones = [] if results.zones is None else [zones_verdict(results.zones)]
     head = [
         *(["SYNTHETIC fires: these numbers say nothing of real ones"] if settings.synthetic else []),

@@ -1,13 +1,14 @@
 """Tidy tables from what was measured on each year."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from fcer.core.corp import BrierParts
-from fcer.core.region_totals import MethodRegions, OwnProbability, SweepCurve
+from fcer.core.region_totals import MethodRegions, OwnProbability
 from fcer.core.regions import PIXEL_METRES
 from fcer.core.statistics import WilcoxonResult, wilcoxon_test
 from fcer.errors import UndefinedMetricWarning
@@ -74,20 +75,16 @@ def per_image_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
 
 def reliability_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per year, method, binning and bin, at the anchor; none of controls."""
-    frames = [
-        pd.DataFrame({"year": year, "method": method, "binning": binning, **curve._asdict()})
+    return _stacked(
+        (year, method, {"binning": binning, **curve._asdict()})
         for year, method, own in _owners(years)
         for binning, curve in own.reliability.items()
-    ]
-    return pd.concat(frames, ignore_index=True)
+    )
 
 
 def corp_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per year, method and stretch of probabilities with one fire rate, at the anchor; none of controls."""
-    frames = [
-        pd.DataFrame({"year": year, "method": method, **own.corp._asdict()}) for year, method, own in _owners(years)
-    ]
-    return pd.concat(frames, ignore_index=True)
+    return _stacked((year, method, own.corp._asdict()) for year, method, own in _owners(years))
 
 
 def own_errors_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
@@ -99,20 +96,12 @@ def own_errors_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
 
 def risk_coverage_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per year, method and coverage, at the anchor."""
-    frames = [
-        pd.DataFrame({"year": year, "method": method, **regions.risk_coverage._asdict()})
-        for year, method, regions in _regions(years)
-    ]
-    return pd.concat(frames, ignore_index=True)
+    return _stacked((year, method, regions.risk_coverage._asdict()) for year, method, regions in _regions(years))
 
 
 def thresholds_table(years: Sequence[MeasuredYear]) -> pd.DataFrame:
     """One row per year, method and threshold, at the anchor: how the ranking hangs on what counts as an error."""
-    frames = [
-        pd.DataFrame({"year": year, "method": method, **regions.thresholds._asdict()})
-        for year, method, regions in _regions(years)
-    ]
-    return pd.concat(frames, ignore_index=True)
+    return _stacked((year, method, regions.thresholds._asdict()) for year, method, regions in _regions(years))
 
 
 def sensitivity_table(years: Sequence[MeasuredYear], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
@@ -140,7 +129,8 @@ def _compared(years: Sequence[MeasuredYear], column: int, anchor: str, metric: s
     images, scores = [], []
     for method in (a, b):
         images.append(np.concatenate([getattr(year.regions[method].scores, metric)[:, column] for year in years]))
-        scores.append(np.mean([_at(year.regions[method].curve, year.anchors[anchor], metric) for year in years]))
+        curves = [(year.regions[method].curve, year.anchors[anchor]) for year in years]
+        scores.append(np.mean([float(getattr(c, metric)[np.flatnonzero(c.radius_px == px)[0]]) for c, px in curves]))
     return {"a_score": scores[0], "b_score": scores[1], **wilcoxon_test(*images)._asdict()}
 
 
@@ -154,12 +144,14 @@ def _owners(years: Sequence[MeasuredYear]) -> Iterator[tuple[int, str, OwnProbab
     return ((year, method, regions.own) for year, method, regions in _regions(years) if regions.own is not None)
 
 
+def _stacked(parts: Iterable[tuple[int, str, Mapping[str, Any]]]) -> pd.DataFrame:
+    """Tables one below the other, each under its year and method."""
+    frames = [pd.DataFrame({"year": year, "method": method, **columns}) for year, method, columns in parts]
+    return pd.concat(frames, ignore_index=True)
+
+
 def _curve_rows(year: int, method: str, regions: MethodRegions, radii: Sequence[float]) -> pd.DataFrame:
     curve = pd.DataFrame(regions.curve._asdict()).set_index("radius_px", drop=False).loc[list(radii)]
     curve.insert(0, "year", year)
     curve.insert(1, "method", method)
     return curve.reset_index(drop=True)
-
-
-def _at(curve: SweepCurve, radius: float, metric: str) -> float:
-    return float(getattr(curve, metric)[np.flatnonzero(curve.radius_px == radius)[0]])

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from fcer.core.statistics import holm_correction
 from fcer.evaluation.controls import UNRANKED
@@ -30,12 +29,10 @@ def verdict(results: Results) -> list[str]:
     """Which method finds errors best at the anchor, if any does; what controls and chance say to it."""
     sentences = []
     for metric, label in _METRICS.items():
-        scores = results.over_years("anchor").set_index("method")[metric].dropna()
-        methods = [name for name in results.settings.own_methods if name in scores and name not in UNRANKED]
-        if methods:
-            compared = _Compared(results, metric, scores)
-            sentences += [f"{label}: {sentence}" for sentence in _sentences(compared, methods)]
-            chance = _below_chance(results, metric, methods)
+        compared = _Compared(results, metric)
+        if compared.methods:
+            sentences += [f"{label}: {sentence}" for sentence in _sentences(compared)]
+            chance = _below_chance(results, metric, compared.methods)
             sentences += [f"{label}: {chance}"] if chance else []
     return sentences
 
@@ -62,19 +59,17 @@ class Standing:
 
 def standing(results: Results, metric: str) -> Standing | None:
     """Who leads; None where the metric is defined for no method."""
-    scores = results.over_years("anchor").set_index("method")[metric].dropna()
-    methods = [name for name in scores.index if name not in (*results.settings.controls, *UNRANKED)]
-    if not methods:
+    compared = _Compared(results, metric)
+    if not compared.methods:
         return None
-    compared = _Compared(results, metric, scores)
-    ordered, leading = compared.ordered(methods)
+    ordered, leading = compared.ordered()
     return Standing(
         tuple(ordered),
         tuple(leading),
         len(leading) == 1 and all(compared.above(leading[0], other) for other in ordered[1:]),
         tuple(compared.controls),
         tuple(compared.equal_controls(leading)),
-        {str(name): float(score) for name, score in scores.items()},
+        {str(name): float(score) for name, score in compared.scores.items()},
         compared.unit,
         compared.n,
     )
@@ -83,8 +78,11 @@ def standing(results: Results, metric: str) -> Standing | None:
 class _Compared:
     """Pairs of one metric by their paired tests."""
 
-    def __init__(self, results: Results, metric: str, scores: pd.Series) -> None:
-        self.scores, self.controls = scores, [name for name in results.settings.controls if name in scores]
+    def __init__(self, results: Results, metric: str) -> None:
+        self.scores = results.over_years("anchor").set_index("method")[metric].dropna()
+        self.controls = [name for name in results.settings.controls if name in self.scores]
+        own = results.settings.own_methods
+        self.methods = [name for name in own if name in self.scores and name not in UNRANKED]
         tests = results.tests[(results.tests["scope"] == "pooled") & (results.tests["metric"] == metric)]
         self.unit = "fire" if (tests["unit"] == "fire").any() else "image"
         tests = tests[tests["unit"] == self.unit]
@@ -101,9 +99,9 @@ class _Compared:
         """Whether `a` is clearly higher."""
         return self._signs.get((a, b), 0) > 0
 
-    def ordered(self, methods: Sequence[str]) -> tuple[list[str], list[str]]:
+    def ordered(self) -> tuple[list[str], list[str]]:
         """The methods by their means, and those of them that no other is clearly above."""
-        ordered = sorted(methods, key=lambda name: -self.scores[name])
+        ordered = sorted(self.methods, key=lambda name: -self.scores[name])
         return ordered, [name for name in ordered if not any(self.above(other, name) for other in ordered)]
 
     def equal_controls(self, leading: Sequence[str]) -> list[str]:
@@ -115,10 +113,10 @@ class _Compared:
         return ", ".join(f"{name} ({self.scores[name]:.3f})" for name in names)
 
 
-def _sentences(compared: _Compared, methods: Sequence[str]) -> list[str]:
-    ordered, leading = compared.ordered(methods)
+def _sentences(compared: _Compared) -> list[str]:
+    ordered, leading = compared.ordered()
     said = [_order(compared, ordered, leading)]
-    if {_STUDENT, _ENTROPY} <= set(methods):
+    if {_STUDENT, _ENTROPY} <= set(compared.methods):
         how = "not separable from"
         for better, worse, words in ((_STUDENT, _ENTROPY, "better than"), (_ENTROPY, _STUDENT, "worse than")):
             how = words if compared.above(better, worse) else how

@@ -1,6 +1,5 @@
 """Guaranteed zones by method, calibrated on some fires and held to others: `zones.csv` and its paired tests."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -13,7 +12,7 @@ from fcer.core.recalibration import NONE, Recalibration
 from fcer.core.risk_control import smallest_miss, zone_as_if
 from fcer.core.statistics import holm_correction, wilcoxon_test
 from fcer.core.zones import FAMILIES, FamilyName, ZoneRule
-from fcer.errors import FcerWarning
+from fcer.errors import warn
 from fcer.evaluation.comparison import TEST_COLUMNS
 from fcer.evaluation.zones import MISSES, FireZones, Measure, fit_family, fit_rules, measure_once, measure_zones
 from fcer.maps.predicted_maps import PredictedMaps
@@ -90,8 +89,7 @@ def zone_tables(
                 by_fire.append(pd.DataFrame({**key, **held.at(place)}))
     if refused and fitted == "validation":  # which somebody may want to add fires to
         names = ", ".join(maps.source for maps in calibration)
-        sentence = f"{names}: too few fires to guarantee a miss of {', '.join(refused)}; no such zones"
-        warnings.warn(sentence, FcerWarning, stacklevel=2)
+        warn(f"{names}: too few fires to guarantee a miss of {', '.join(refused)}; no such zones")
     frames = pd.concat(by_fire, ignore_index=True) if by_fire else pd.DataFrame(columns=_BY_FIRE_COLUMNS)
     return ZoneTables(pd.DataFrame(rows, columns=_COLUMNS), frames)
 

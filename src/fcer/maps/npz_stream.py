@@ -33,10 +33,7 @@ class NpzArray:
         self._row = 0
         with archive.open(member) as stream:
             self.shape, self.by_columns, self.dtype = read_npy_header(stream)
-            promised, follow = (
-                math.prod(self.shape) * self.dtype.itemsize,
-                archive.getinfo(member).file_size - stream.tell(),
-            )
+            follow = archive.getinfo(member).file_size - stream.tell()
         promised = math.prod(self.shape) * self.dtype.itemsize
         # nothing is allocated on the word of a header
         if min(self.shape, default=0) < 0 or (promised != follow and not self.dtype.hasobject):

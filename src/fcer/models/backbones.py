@@ -14,7 +14,6 @@ Shape suffixes: B samples, T days, C channels, H height, W width.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar, cast
 
 import torch
@@ -29,8 +28,10 @@ from fcer.runtime.doors import Door
 __all__ = [
     "ARCHITECTURES",
     "MARGIN",
+    "STAGES",
     "STRIDE",
     "Architecture",
+    "AttendedDays",
     "Backbone",
     "BackboneSpec",
     "UNetBackbone",
@@ -38,8 +39,6 @@ __all__ = [
     "backbone",
     "blank",
     "build",
-    "candidates",
-    "state_shapes",
 ]
 
 STRIDE = 32
@@ -48,8 +47,8 @@ STRIDE = 32
 MARGIN = 16
 """Pixels that images grow by on every side before members that are trained here predict them, cropped off after."""
 
-# the released shape, which is width 1
-_STAGES = (64, 128, 256, 512)
+STAGES = (64, 128, 256, 512)
+"""Channels of the encoder's stages in the released shape, which is width 1."""
 _OUTPUTS = (256, 128, 64, 32, 16)
 _ATTENTION_FEATURES = 256
 
@@ -66,11 +65,16 @@ class BackboneSpec:
 class Backbone(nn.Module, ABC):
     """A network called with days; what others bring subclasses it, and has its attributes.
 
-    Attributes:
-        days: how many days it takes.
-        released_folder: where released checkpoints of it lie, if there are any.
-        spec: what it was built from; `spec.width` is a wish that it may leave aside.
-        margin: how far images grow before they are predicted (`fcer.models.inference.padded`); released ones' do not.
+    Attributes
+    ----------
+    days
+        How many days it takes.
+    released_folder
+        Where released checkpoints of it lie, if there are any.
+    spec
+        What it was built from; `spec.width` is a wish that it may leave aside.
+    margin
+        How far images grow before they are predicted (`fcer.models.inference.padded`); released ones' do not.
     """
 
     days: ClassVar[int]
@@ -138,8 +142,10 @@ backbone: Door[Architecture] = Door(doors.BACKBONES, _accepted)
 class UNetBackbone(Backbone):
     """A U-Net; subclasses say how the days become one image.
 
-    Attributes:
-        model: encoder, decoder and segmentation head, under the name that released checkpoints use.
+    Attributes
+    ----------
+    model
+        Encoder, decoder and segmentation head, under the name that released checkpoints use.
     """
 
     def __init__(self, spec: BackboneSpec, in_channels: int) -> None:
@@ -185,7 +191,7 @@ class AttendedDays(UNetBackbone):
 
     def __init__(self, spec: BackboneSpec) -> None:
         super().__init__(spec, spec.channels)
-        self.ltae = TemporalAttention(_stages(spec.width)[-1], _attention_features(spec.width))
+        self.ltae = TemporalAttention(_stages(spec.width)[-1], _scaled(_ATTENTION_FEATURES, spec.width, HEADS))
 
     def maps(self, x_BTCHW: Tensor) -> list[Tensor]:
         """The encoder's maps, each merged over the days with the attention of the deepest."""
@@ -237,12 +243,16 @@ def architecture(name: str) -> Architecture:
 def build(arch: str, channels: int = 7, width: float = 1.0) -> Backbone:
     """A backbone with fresh weights, drawn from torch's random state.
 
-    Args:
-        arch: one of `ARCHITECTURES`, or of another package.
-        channels: channels of one day.
-        width: factor on the channel counts; 1 is the released shape. Taken to the nearest sixteenth (at
-            least one), from which all counts follow: attention needs its 16 heads and 16 norm groups to
-            divide them, and the weights' shapes then tell the width.
+    Parameters
+    ----------
+    arch
+        One of `ARCHITECTURES`, or of another package.
+    channels
+        Channels of one day.
+    width
+        Factor on the channel counts; 1 is the released shape. Taken to the nearest sixteenth (at least one), from which
+        all counts follow: attention needs its 16 heads and 16 norm groups to divide them, and the weights' shapes then
+        tell the width.
     """
     if channels < 1:
         raise ConfigError(f"channels: a day has at least one channel, not {channels}")
@@ -265,52 +275,15 @@ def blank(spec: BackboneSpec) -> Backbone:
         return build(spec.arch, spec.channels, spec.width)
 
 
-def state_shapes(spec: BackboneSpec) -> dict[str, tuple[int, ...]]:
-    """Every key and shape of the backbone's state dict."""
-    return dict(_shapes(spec, architecture(spec.arch).kind))
-
-
-@lru_cache
-def _shapes(spec: BackboneSpec, _: type) -> dict[str, tuple[int, ...]]:
-    """Asked for at every checkpoint that is read or written; a name may come to stand for another class."""
-    return {key: tuple(value.shape) for key, value in blank(spec).state_dict().items()}
-
-
-def candidates(shapes: Mapping[str, tuple[int, ...]]) -> list[BackboneSpec]:
-    """The backbones whose first and deepest layers have these shapes.
-
-    Mostly one. The weights cannot tell stacked days from channels, so that a U-Net on 35 channels is both
-    `unet_t5` on 7 and `unet_t1` on 35; none where the weights are not those of a backbone at all.
-    """
-    first = shapes.get("model.encoder.conv1.weight", ())
-    deepest = shapes.get("model.encoder.layer4.1.conv2.weight", ())
-    if len(first) != 4 or len(deepest) != 4:
-        return []
-    attends = any(key.startswith("ltae.") for key in shapes)
-    found = []
-    for facts in ARCHITECTURES.values():
-        if not facts.is_unet:
-            continue
-        by_day = issubclass(facts.kind, AttendedDays)
-        stacked = 1 if by_day else facts.days
-        if by_day == attends and first[1] % stacked == 0:
-            found.append(BackboneSpec(facts.name, first[1] // stacked, deepest[0] / _STAGES[-1]))
-    return found
-
-
 def _stages(width: float) -> tuple[int, int, int, int]:
     """Channels of the encoder's stages: at least one for each attention head."""
-    first, second, third, fourth = (_scaled(count, width, HEADS) for count in _STAGES)
+    first, second, third, fourth = (_scaled(count, width, HEADS) for count in STAGES)
     return first, second, third, fourth
 
 
 def _outputs(width: float) -> list[int]:
     """Channels of the decoder's blocks: at least 8, so that the student's head has something to read."""
     return [_scaled(count, width, 8) for count in _OUTPUTS]
-
-
-def _attention_features(width: float) -> int:
-    return _scaled(_ATTENTION_FEATURES, width, HEADS)
 
 
 def _scaled(count: int, width: float, step: int) -> int:

@@ -12,7 +12,7 @@ from fcer.core.recalibration import Recalibration
 from fcer.core.zones import FamilyName, ZoneRule
 from fcer.errors import CheckpointError
 from fcer.models.expectations import Expectations
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = [
     "Adaptation",
@@ -73,7 +73,7 @@ class Calibration:
         if self.zone_prior.kind not in ("none", "prior"):
             raise ValueError(f"zones are drawn from probabilities under none or prior, not {self.zone_prior.kind}")
         if not 0 <= self.radius_px < float("inf"):
-            raise ValueError(f"a radius of {self.radius_px} px is none")
+            raise ValueError(f"radius_px is {self.radius_px}, which no radius can be")
 
     def rules_of(self, family: FamilyName) -> tuple[ZoneRule, ...]:
         """The rules of one family, the smallest miss and so the largest zone first."""
@@ -115,10 +115,7 @@ def calibration_id(calibration: Calibration) -> str:
 
 def save_calibration(folder: Path, calibration: Calibration) -> Path:
     """Write the calibration into a student's folder, whole or not at all."""
-    path = calibration_file(folder)
-    with atomic_path(path) as partial:
-        partial.write_text(calibration_text(calibration), encoding="utf-8")
-    return path
+    return write_text(calibration_file(folder), calibration_text(calibration))
 
 
 def load_calibration(folder: Path, student: str) -> Calibration | None:

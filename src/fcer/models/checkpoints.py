@@ -4,17 +4,18 @@ The header holds all that a later command must know to use the weights as they w
 standardised how) and to trace them (which years, which data, which code). It can be read without the weights.
 """
 
-import hashlib
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from fcer.errors import CheckpointError
 from fcer.models import backbones
-from fcer.models.backbones import Backbone, BackboneSpec, state_shapes
+from fcer.models.backbones import Backbone, BackboneSpec
 from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.precision import BF16, FP32
+from fcer.models.weight_shapes import state_shapes
 from fcer.models.weights import backbone_from_weights, unreadable
+from fcer.runtime.files import file_digest
 
 __all__ = ["CheckpointInfo", "content_hash", "load_checkpoint", "read_info", "save_checkpoint"]
 
@@ -57,7 +58,7 @@ class CheckpointInfo:
     def __post_init__(self) -> None:
         if backbones.backbone.find(self.arch) is None:
             known = ", ".join(backbones.backbone.installed)
-            raise ValueError(f"arch {self.arch!r} is none of {known}: where another package brings it, install that")
+            raise ValueError(f"arch {self.arch!r} is not one of {known}: where another package brings it, install that")
         if len(self.features) != self.channels:
             raise ValueError(f"{len(self.features)} features for {self.channels} channels")
         if len(self.mean) != len(self.std):
@@ -94,10 +95,14 @@ def load_checkpoint(
 ) -> tuple[Backbone, CheckpointInfo]:
     """The backbone in `path`, in eval mode, and its header.
 
-    Args:
-        path: a file that `save_checkpoint` wrote.
-        arch: the architecture it must have; any where not given.
-        channels: the channels of one day it must have; likewise.
+    Parameters
+    ----------
+    path
+        A file that `save_checkpoint` wrote.
+    arch
+        The architecture it must have; any where not given.
+    channels
+        The channels of one day it must have; likewise.
     """
     with opened(path) as file:
         info = parse_header(path, file.metadata(), CheckpointInfo, written_by="fcer train")
@@ -128,7 +133,6 @@ def read_info(path: Path) -> CheckpointInfo:
 def content_hash(path: Path) -> str:
     """SHA-256 of the file's bytes in hex: the key under which what was computed from it is cached."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return file_digest(path)
     except OSError as error:
         raise unreadable(path, error) from None

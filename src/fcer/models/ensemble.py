@@ -27,7 +27,6 @@ __all__ = [
     "average_precisions",
     "batches_of",
     "choose_backbone",
-    "member_batches",
     "pass_through",
     "sample_labels",
     "sample_sizes",
@@ -94,21 +93,15 @@ def selection_aps(members: Sequence[Member], select_by: str, validation: Callabl
 
 def average_precisions(members: Sequence[Member], samples: Samples, *, label: str = "predict") -> list[float]:
     """AP over all pixels of the samples: of each member, then of their mean."""
-    batches = [batch for _, batch in member_batches(members, samples, label=label)]
-    fire = np.concatenate([batch.y_BHW.ravel() for batch in batches])
-    scores = np.concatenate([batch.probabilities_KBHW.reshape(len(members), -1) for batch in batches], axis=1)
-    return [average_precision_score(fire, score) for score in (*scores, scores.mean(0))]
-
-
-def member_batches(
-    members: Sequence[Member], samples: Samples, *, shared: Normalization | None = None, label: str = "predict"
-) -> Iterator[tuple[slice, Batch]]:
-    """Every sample read once and shown to every member, with where it stands."""
+    batches = []
     with tqdm(total=len(samples), desc=label, unit="sample", disable=None, leave=False) as bar:
         for where in batches_of(samples):
             read = [samples.raw(k) for k in range(where.start, where.stop)]
-            yield where, pass_through(members, samples, read, shared=shared)
-            bar.update(where.stop - where.start)
+            batches.append(pass_through(members, samples, read))
+            bar.update(len(read))
+    fire = np.concatenate([batch.y_BHW.ravel() for batch in batches])
+    scores = np.concatenate([batch.probabilities_KBHW.reshape(len(members), -1) for batch in batches], axis=1)
+    return [average_precision_score(fire, score) for score in (*scores, scores.mean(0))]
 
 
 def pass_through(

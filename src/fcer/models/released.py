@@ -42,11 +42,16 @@ def find_released(
 ) -> dict[int, ReleasedFold]:
     """The released checkpoints of `arch` under `root`, by fold.
 
-    Args:
-        root: the folder above `Res18UTAE_T5`, that folder, or one that holds the fold files.
-        arch: whose checkpoints.
-        folds: one for each member, which must be there and alone are returned; all that there are where not given.
-        features: the subfolder of the channels that the weights were trained on.
+    Parameters
+    ----------
+    root
+        The folder above `Res18UTAE_T5`, that folder, or one that holds the fold files.
+    arch
+        Whose checkpoints.
+    folds
+        One for each member, which must be there and alone are returned; all that there are where not given.
+    features
+        The subfolder of the channels that the weights were trained on.
     """
     folder = _folder(root, architecture(arch), features)
     found: dict[int, ReleasedFold] = {}
@@ -83,12 +88,16 @@ def load_released(path: Path, arch: str | None = None, channels: int | None = No
 def read_released(path: Path, arch: str | None = None, channels: int | None = None) -> tuple[Backbone, float | None]:
     """The backbone in a raw `.pth` file, in eval mode, and the weight of burning pixels in its training.
 
-    Nothing but tensors is read from the file. The weight is none where it does not say.
+    Nothing but tensors is read from the file. The weight is None where the file does not say it.
 
-    Args:
-        path: a state dict, or a Lightning checkpoint around one.
-        arch: the architecture it must have; read off the weights where not given.
-        channels: the channels of one day it must have; likewise.
+    Parameters
+    ----------
+    path
+        A state dict, or a Lightning checkpoint around one.
+    arch
+        The architecture it must have; read off the weights where not given.
+    channels
+        The channels of one day it must have; likewise.
     """
     content = _read_tensors(path)
     if isinstance(content, dict) and isinstance(content.get("state_dict"), dict):

@@ -39,10 +39,13 @@ class BasicBlock(nn.Module):
 class ResNet18Encoder(nn.Module):
     """Five feature maps of an image, at 1/2, 1/4, 1/8, 1/16 and 1/32 of its size.
 
-    Args:
-        in_channels: channels of the image.
-        stages: channels of the four stages, (64, 128, 256, 512) in the released shape; the first
-            convolution has as many as the first stage.
+    Parameters
+    ----------
+    in_channels
+        Channels of the image.
+    stages
+        Channels of the four stages, (64, 128, 256, 512) in the released shape; the first convolution has as many as the
+        first stage.
     """
 
     def __init__(self, in_channels: int, stages: tuple[int, int, int, int]) -> None:

@@ -80,7 +80,7 @@ class HeadInfo:
 
     def __post_init__(self) -> None:
         if self.features < 1 or any(width < 1 for width in self.hidden):
-            raise ValueError(f"a head from {self.features} features through {list(self.hidden)} is none")
+            raise ValueError(f"no head reads {self.features} features through {list(self.hidden)}")
         if not (math.isfinite(self.anchor_px) and 0 <= self.val_auroc <= 1):
             raise ValueError(f"anchor_px {self.anchor_px} or val_auroc {self.val_auroc} is impossible")
         low, high = self.val_auroc_low, self.val_auroc_high

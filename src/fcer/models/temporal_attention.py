@@ -51,9 +51,12 @@ class AttentionHeads(nn.Module):
 class TemporalAttention(nn.Module):
     """Merges the days of the deepest map.
 
-    Args:
-        channels: channels of the map, in and out.
-        features: features of the attention, D.
+    Parameters
+    ----------
+    channels
+        Channels of the map, in and out.
+    features
+        Features of the attention, D.
     """
 
     def __init__(self, channels: int, features: int) -> None:
@@ -91,7 +94,8 @@ def merge_days(x_BTCHW: Tensor, weight_BTKhw: Tensor) -> Tensor:
     # One weight per channel while the weights are small, in the map's own memory layout, and a running sum
     # over days: several times faster than broadcasting heads over channels and summing all days' products.
     weight_BTChw = weight_BTKhw.repeat_interleave(C // HEADS, dim=2)
-    layout = _layout(x_BTCHW)
+    channels_last = x_BTCHW.flatten(0, 1).is_contiguous(memory_format=torch.channels_last)
+    layout = torch.channels_last if channels_last else torch.contiguous_format
 
     def weight_BCHW(t: int) -> Tensor:
         small_BChw = weight_BTChw[:, t].contiguous(memory_format=layout)
@@ -101,9 +105,3 @@ def merge_days(x_BTCHW: Tensor, weight_BTKhw: Tensor) -> Tensor:
     for t in range(1, T):
         y_BCHW.addcmul_(x_BTCHW[:, t], weight_BCHW(t))
     return y_BCHW
-
-
-def _layout(x_BTCHW: Tensor) -> torch.memory_format:
-    """How the images of `x_BTCHW` lie in memory."""
-    channels_last = x_BTCHW.flatten(0, 1).is_contiguous(memory_format=torch.channels_last)
-    return torch.channels_last if channels_last else torch.contiguous_format

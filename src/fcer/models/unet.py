@@ -45,9 +45,12 @@ class DecoderBlock(nn.Module):
 class Decoder(nn.Module):
     """From the encoder's five maps back to the image's size; its output is what the student's head reads.
 
-    Args:
-        encoder: channels of the encoder's five maps, finest first.
-        outputs: channels of the five blocks, coarsest first.
+    Parameters
+    ----------
+    encoder
+        Channels of the encoder's five maps, finest first.
+    outputs
+        Channels of the five blocks, coarsest first.
     """
 
     def __init__(self, encoder: Sequence[int], outputs: Sequence[int]) -> None:

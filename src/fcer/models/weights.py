@@ -7,15 +7,8 @@ import torch
 from torch import Tensor
 
 from fcer.errors import CheckpointError
-from fcer.models.backbones import (
-    ARCHITECTURES,
-    Backbone,
-    BackboneSpec,
-    architecture,
-    blank,
-    candidates,
-    state_shapes,
-)
+from fcer.models.backbones import ARCHITECTURES, Backbone, BackboneSpec, architecture, blank
+from fcer.models.weight_shapes import candidates, state_shapes
 
 __all__ = ["backbone_from_weights", "unreadable"]
 
@@ -31,12 +24,18 @@ def backbone_from_weights(
 ) -> Backbone:
     """The backbone that `weights` belong to, with them, in eval mode.
 
-    Args:
-        weights: a state dict with the released keys, and no others.
-        path: the file they came from, for messages.
-        arch: the architecture they must have; read off the weights where not given.
-        channels: the channels of one day they must have; likewise.
-        width: of another package's backbone, whose weights do not tell it.
+    Parameters
+    ----------
+    weights
+        A state dict with the released keys, and no others.
+    path
+        The file they came from, for messages.
+    arch
+        The architecture they must have; read off the weights where not given.
+    channels
+        The channels of one day they must have; likewise.
+    width
+        Of another package's backbone, whose weights do not tell it.
     """
     shapes = {key: tuple(value.shape) for key, value in weights.items()}
     if arch is not None and not architecture(arch).is_unet:
@@ -105,7 +104,7 @@ def _described(specs: Sequence[BackboneSpec]) -> str:
     )
 
 
-def _named(keys: Sequence[str], most: int = 3) -> str:
+def _named(keys: Sequence[str]) -> str:
     """The first few keys and the verb that follows them."""
-    rest = f" and {len(keys) - most} more" if len(keys) > most else ""
-    return f"{', '.join(keys[:most])}{rest} {'is' if len(keys) == 1 else 'are'}"
+    rest = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    return f"{', '.join(keys[:3])}{rest} {'is' if len(keys) == 1 else 'are'}"

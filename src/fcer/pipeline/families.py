@@ -7,7 +7,7 @@ from pathlib import Path
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.training import TRAINED_FAMILIES, MemberSettings, train_family
-from fcer.training.feature_cache import ENSEMBLE
+from fcer.training.teaching import ENSEMBLE
 
 __all__ = ["train_families"]
 

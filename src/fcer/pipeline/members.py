@@ -3,13 +3,12 @@
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fcer.config.groups import STEPS, recorded
 from fcer.data.dataset import Dataset
-from fcer.data.folds import Fold, Slot, slots_of
+from fcer.data.folds import Fold, slots_of
 from fcer.models.checkpoints import content_hash
 from fcer.models.ensemble import average_precisions
 from fcer.models.members import Member, fold_file, load_members
@@ -23,26 +22,15 @@ from fcer.training import (
     EpochRecord,
     MemberResult,
     MemberSettings,
-    MemberToTrain,
+    PlannedMember,
     keeps_apart,
-    train_member,
     train_on_cluster,
 )
 
-__all__ = ["PlannedMember", "compare_members", "members_of", "plan_members", "train_members"]
+__all__ = ["compare_members", "members_of", "plan_members", "train_members"]
 
 _SCHEMA = 2
 """Of a folder of members: raised when other members would lie in it under the same settings and data."""
-
-
-@dataclass(frozen=True)
-class PlannedMember:
-    """A member that is to be there."""
-
-    dataset: Dataset
-    slot: Slot
-    how: MemberSettings
-    path: Path
 
 
 def plan_members(data: StudyData, folds: Sequence[Fold]) -> list[PlannedMember]:
@@ -68,7 +56,7 @@ def train_members(data: StudyData, ensembles: Sequence[Sequence[Fold]], log: Run
     planned = {one.path: one for folds in ensembles for one in plan_members(data, folds)}
     if current() is not None:
         missing = [one for one in planned.values() if not one.path.exists()]
-        for path, result in train_on_cluster([MemberToTrain(m.dataset, m.slot.fold, m.how, m.path) for m in missing]):
+        for path, result in train_on_cluster(missing):
             _train_logged(data, planned.pop(path), log, say, result)
     lacking = [path for path in planned if not path.exists()]
     for one in planned.values():
@@ -116,8 +104,7 @@ def _train_logged(
     dataset, slot, path = planned.dataset, planned.slot, planned.path
     with ExitStack() as stack:
         run = RunOnDemand(stack, parent, f"member fold {slot.label}", _settings(data, planned))
-
-        progress = NowAndThen(planned.how.epochs)
+        progress = NowAndThen(planned.settings.epochs)
 
         def begin() -> None:
             for years, context in ((slot.fold.train, "train"), (slot.fold.validation, "validation")):
@@ -131,7 +118,7 @@ def _train_logged(
             if line := progress.line(record.epoch):
                 say(f"fold {slot.label}: {line}, validation AP {record.score:.3f}")
 
-        result = apart or train_member(dataset, slot.fold, planned.how, path, on_epoch=on_epoch)
+        result = apart or planned.train(on_epoch)
         for record in apart.records if apart else ():
             on_epoch(record)
         val_ap = result.info.val_ap if result.info.val_ap is not None else math.nan
@@ -161,5 +148,5 @@ def _settings(data: StudyData, planned: PlannedMember) -> dict[str, Any]:
         **recorded(data.config, STEPS["train"]),
         "fold": slot.fold.number,
         "round": slot.round,
-        "seed": planned.how.seed,
+        "seed": planned.settings.seed,
     }

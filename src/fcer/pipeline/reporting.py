@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fcer.config import Config
+from fcer.config.fields import fields
 from fcer.config.groups import DETECTIONS, MEMBER, PLACES, STEPS, SYNTHETIC
-from fcer.config.settings import fields
 from fcer.errors import ConfigError
 from fcer.evaluation.results import Results
 from fcer.pipeline.run_log import RunLog

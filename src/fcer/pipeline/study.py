@@ -1,15 +1,14 @@
 """A study as Python calls it: from data to an evaluation, each step once, and found again by content."""
 
 import copy
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from fcer.config import Config, Resolved
-from fcer.config.settings import fields
+from fcer.config.fields import fields
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
-from fcer.errors import DataError, FcerWarning
+from fcer.errors import DataError, warn
 from fcer.evaluation import Results
 from fcer.evaluation.guarantees import Guarantees
 from fcer.models.student_files import load_student
@@ -181,8 +180,7 @@ class Study:
             except DataError as error:
                 if self._origins["methods"] != "default":
                     raise
-                sentence = f"student {year}: left out, of all years, since it cannot be distilled ({error})"
-                warnings.warn(sentence, FcerWarning, stacklevel=2)
+                warn(f"student {year}: left out, of all years, since it cannot be distilled ({error})")
                 methods.remove("student")
         return methods
 

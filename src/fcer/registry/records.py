@@ -14,7 +14,7 @@ from fcer.verification.truth import SEEN
 __all__ = ["ALARM", "VERIFIED_BY_FIRE", "store_season"]
 
 ALARM = "fcer.alarm"
-"""The version's tag that holds the latest alarm's sentence; none where there is none."""
+"""The version's tag that holds the latest alarm's sentence; it is absent where there is no alarm."""
 VERIFIED = "fcer.verified"
 VERIFIED_BY_FIRE = "verified_by_fire"
 """The version's tag that holds scores by fire of verified forecasts, as `val_by_fire` those of validation."""

@@ -68,7 +68,8 @@ class ServedApp:
         if wanted not in (("GET", "/version"), ("POST", "/invocations")):
             raise _RefusedError(404, "there are POST /invocations, GET /version, /ping and /health")
         headers = {key.lower(): value for key, value in scope["headers"]}
-        if self._token is not None and not _has_token(headers, self._token):
+        given = headers.get(b"authorization", b"")
+        if self._token is not None and not hmac.compare_digest(given, b"Bearer " + self._token.encode()):
             raise _RefusedError(401, f"give the token that the server has in {TOKEN}, as Authorization: Bearer TOKEN")
         if wanted[1] == "/version":
             return json.dumps(self._champion.version).encode()
@@ -76,11 +77,6 @@ class ServedApp:
         body = await _read(receive, headers, self.most_bytes)
         maps = await asyncio.to_thread(lambda: answers.answer(*_parsed(headers, body)))
         return await asyncio.to_thread(_encoded, maps)
-
-
-def _has_token(headers: Mapping[bytes, bytes], token: str) -> bool:
-    given = headers.get(b"authorization", b"")
-    return hmac.compare_digest(given, b"Bearer " + token.encode())
 
 
 async def _read(receive: _Receive, headers: Mapping[bytes, bytes], most: int) -> bytes:

@@ -7,24 +7,20 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from fcer.evaluation.results import Results
-from fcer.report.style import Figure, Look, faded, panel, plot_text, told_apart
+from fcer.report.style import Figure, Look, draw_perfect, faded, panel, plot_text, told_apart
 
 __all__ = ["corp"]
-
-_DASHED = {"color": "#6b6b6b", "width": 1.5, "dash": "dash"}
 
 
 def corp(results: Results, style: Mapping[str, Look]) -> Figure:
     """Fire rate over fire probability, year by year: bins cannot be chosen to please, since there are none."""
     panels = {}
     for year, rows in results.corp.groupby("year"):
-        figure = panel(f"Isotonic reliability, {year}", "fire probability", "share of pixels that burnt")
-        figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=_DASHED, name="perfect", hoverinfo="skip")
+        title = f"Isotonic reliability, {year}"
+        figure = panel(title, "fire probability", "share of pixels that burnt", height=420)
+        draw_perfect(figure)
         for method, names in told_apart(rows, ["mean_prob", "fire_rate", "n_pixels"], style).items():
             _draw(figure, rows[rows["method"] == method], ", ".join(names), style[method])
-        figure.update_layout(height=420)
-        figure.update_xaxes(range=[-0.03, 1.03])
-        figure.update_yaxes(range=[-0.03, 1.03])
         panels[str(year)] = figure
     return Figure(
         "corp",

@@ -11,11 +11,20 @@ import plotly.graph_objects as go
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
-from fcer.report.style import SHORT_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
+from fcer.report.style import (
+    DASHED,
+    SHORT_NAMES,
+    Figure,
+    Look,
+    RadiusAxis,
+    draw_perfect,
+    faded,
+    panel,
+    plot_text,
+    told_apart,
+)
 
 __all__ = ["ablation", "ablation_data", "reliability", "reliability_data", "risk_coverage", "sensitivity", "thresholds"]
-
-_DASHED = {"color": "#6b6b6b", "width": 1.5, "dash": "dash"}
 
 
 def reliability_data(results: Results) -> pd.DataFrame:
@@ -31,8 +40,8 @@ def reliability_data(results: Results) -> pd.DataFrame:
 def reliability(results: Results, style: Mapping[str, Look]) -> Figure:
     """Fire rate against fire probability."""
     data = reliability_data(results)
-    figure = panel("Reliability at the anchor", "mean fire probability", "share of pixels that burnt")
-    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=_DASHED, name="perfect", hoverinfo="skip")
+    figure = panel("Reliability at the anchor", "mean fire probability", "share of pixels that burnt", height=420)
+    draw_perfect(figure)
     for method, names in told_apart(data, ["n_pixels", "mean_prob", "fire_rate"], style).items():
         rows, look = data[data["method"] == method], style[method]
         share = rows["n_pixels"] / max(rows["n_pixels"].sum(), 1)
@@ -46,9 +55,6 @@ def reliability(results: Results, style: Mapping[str, Look]) -> Figure:
             customdata=rows["n_pixels"],
             hovertemplate="%{x:.3f} → %{y:.3f}, %{customdata} pixels<extra>%{fullData.name}</extra>",
         )
-    figure.update_layout(height=420)
-    figure.update_xaxes(range=[-0.03, 1.03])
-    figure.update_yaxes(range=[-0.03, 1.03])
     return Figure(
         "reliability",
         "Reliability",
@@ -62,7 +68,8 @@ def reliability(results: Results, style: Mapping[str, Look]) -> Figure:
 def risk_coverage(results: Results, style: Mapping[str, Look]) -> Figure:
     """The error rate of what is kept when the least certain pixels are set aside."""
     data = results.over_years("risk_coverage")
-    figure = panel("Risk over coverage at the anchor", "share of pixels kept, the surest first", "share of errors")
+    title, x = "Risk over coverage at the anchor", "share of pixels kept, the surest first"
+    figure = panel(title, x, "share of errors", height=420)
     for method, look in style.items():
         rows = data[data["method"] == method]
         known = rows[rows["risk"].notna()]
@@ -88,10 +95,9 @@ def risk_coverage(results: Results, style: Mapping[str, Look]) -> Figure:
             hovertemplate="%{x:.0%} kept: %{y:.4f}<extra>%{fullData.name}</extra>",
         )
     error_rate = results.over_years("anchor")["prevalence"].iloc[0]
-    figure.add_scatter(x=[0, 1], y=[error_rate] * 2, mode="lines", line=_DASHED, name="chance", hoverinfo="y+name")
+    figure.add_scatter(x=[0, 1], y=[error_rate] * 2, mode="lines", line=DASHED, name="chance", hoverinfo="y+name")
     figure.update_xaxes(tickformat=".0%", range=[0, 1.02])
     figure.update_yaxes(rangemode="tozero")
-    figure.update_layout(height=420)
     return Figure(
         "risk_coverage",
         "Risk over coverage",
@@ -103,7 +109,7 @@ def risk_coverage(results: Results, style: Mapping[str, Look]) -> Figure:
 
 
 def sensitivity(results: Results, style: Mapping[str, Look]) -> Figure:
-    """The comparison at other anchors; there is none of a single method, nor with controls."""
+    """The comparison of methods at other anchors; controls are not compared."""
     data = results.sensitivity
     panels = {}
     for metric in RANKING_METRICS:
@@ -147,7 +153,7 @@ def thresholds(results: Results, style: Mapping[str, Look]) -> Figure:
                 hovertemplate="above %{x:.3g}: %{y:.4f}; %{customdata[0]:.0f} errors, %{customdata[1]:.0%} of them "
                 "false alarms<extra>%{fullData.name}</extra>",
             )
-        figure.add_hline(0.5, line=_DASHED)
+        figure.add_hline(0.5, line=DASHED)
         figure.add_vline(results.settings.threshold, line={"color": "#9a9a9a", "width": 1, "dash": "dot"})
         figure.update_xaxes(range=[0, 1])
         panels[metric] = figure

@@ -23,10 +23,7 @@ def markdown(table: pd.DataFrame) -> str:
     """A pipe table; the best of each year is bold."""
     best = best_cells(table)
     names = [f"{column.name} {'↑' if column.higher_better else '↓'}" for column in ALL_COLUMNS]
-    lines = [
-        f"| Year | Method | {' | '.join(names)} |",
-        f"|:---|:---|{'---:|' * len(ALL_COLUMNS)}",
-    ]
+    lines = [f"| Year | Method | {' | '.join(names)} |", f"|:---|:---|{'---:|' * len(ALL_COLUMNS)}"]
     for index, row in table.iterrows():
         cells = []
         for column in ALL_COLUMNS:
@@ -41,6 +38,8 @@ def markdown(table: pd.DataFrame) -> str:
 def latex(table: pd.DataFrame, anchor: str) -> str:
     r"""The paper's table environment, for booktabs and multirow; `anchor` says in words what the region is."""
     best = best_cells(table)
+    arrows = {True: r"$\uparrow$", False: r"$\downarrow$"}
+    names = [f"{column.name} {arrows[column.higher_better]}" for column in ALL_COLUMNS]
     lines = [
         r"% needs \usepackage{booktabs} and \usepackage{multirow}",
         r"\begin{table}[ht]",
@@ -55,7 +54,7 @@ def latex(table: pd.DataFrame, anchor: str) -> str:
         r"    & & \multicolumn{4}{c}{Segmentation} & \multicolumn{3}{c}{Calibration}",
         r"    & \multicolumn{3}{c}{UQ ranking} \\",
         r"    \cmidrule(r){3-6} \cmidrule(lr){7-9} \cmidrule(l){10-12}",
-        f"    Year & Method & {' & '.join(_latex_name(*column[1:3]) for column in ALL_COLUMNS)} \\\\",
+        f"    Year & Method & {' & '.join(names)} \\\\",
         r"    \midrule",
     ]
     groups = [(year, list(rows)) for year, rows in groupby(table.iterrows(), key=lambda entry: str(entry[1]["year"]))]
@@ -85,10 +84,6 @@ def markdown_text(text: str) -> str:
     dropout\_10\|x
     """
     return text.translate(_MARKDOWN)
-
-
-def _latex_name(name: str, higher_better: bool) -> str:
-    return name + (r" $\uparrow$" if higher_better else r" $\downarrow$")
 
 
 def _latex_cell(value: str, spread: str, *, bold: bool) -> str:

@@ -7,7 +7,7 @@ import pandas as pd
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.results import Results
 from fcer.evaluation.verdict import Standing, standing
-from fcer.report.style import Figure, Look, panel, plot_text
+from fcer.report.style import DASHED, Figure, Look, panel, plot_text
 
 __all__ = ["first_figure", "first_sentences"]
 
@@ -84,7 +84,7 @@ def first_figure(results: Results, style: Mapping[str, Look]) -> Figure:
                 showlegend=False,
                 hovertemplate=f"{_METRICS[metric]}: %{{x:.1f}} in 100<extra>%{{fullData.name}}</extra>",
             )
-    plot.add_vline(50, line={"color": "#6b6b6b", "width": 1.5, "dash": "dash"})
+    plot.add_vline(50, line=DASHED)
     ticks = {"tickmode": "array", "tickvals": list(range(len(methods))), "ticktext": [plot_text(m) for m in methods]}
     plot.update_yaxes(**ticks, range=[len(methods) - 0.5, -0.5], title_text="")
     plot.update_layout(margin={"b": 48})

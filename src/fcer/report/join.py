@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -52,9 +53,9 @@ def join(folders: Sequence[Path | str]) -> Results:
         tests=tests,
         intervals=intervals[intervals["scope"] != "mean"].sort_values("scope", kind="stable", ignore_index=True),
         sensitivity=_sensitivity(results, tests),
-        zones=_concat_known(results, "zones"),
-        zones_by_fire=_concat_known(results, "zones_by_fire"),
-        calibration=_concat_known(results, "calibration"),
+        zones=_concat(results, "zones"),
+        zones_by_fire=_concat(results, "zones_by_fire"),
+        calibration=_concat(results, "calibration"),
     )
 
 
@@ -87,16 +88,12 @@ def _shared(part: Results) -> dict[str, str]:
     }
 
 
-def _concat(results: Sequence[Results], table: str) -> pd.DataFrame:
-    frames: list[pd.DataFrame] = [getattr(part, table) for part in results]
-    return pd.concat(frames, ignore_index=True).sort_values("year", kind="stable", ignore_index=True)
-
-
-def _concat_known(results: Sequence[Results], table: str) -> pd.DataFrame | None:
+def _concat(results: Sequence[Results], table: str) -> Any:
+    """The table of all results, by year; None where none has it."""
     frames = [frame for part in results if (frame := getattr(part, table)) is not None]
-    return (
-        pd.concat(frames, ignore_index=True).sort_values("year", kind="stable", ignore_index=True) if frames else None
-    )
+    if not frames:
+        return None
+    return pd.concat(frames, ignore_index=True).sort_values("year", kind="stable", ignore_index=True)
 
 
 def _sensitivity(results: Sequence[Results], tests: pd.DataFrame) -> pd.DataFrame:

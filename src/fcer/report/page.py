@@ -9,7 +9,7 @@ from string import Template
 import pandas as pd
 from plotly.offline import get_plotlyjs
 
-from fcer.evaluation.anchor_words import anchor_by_year
+from fcer.evaluation.anchor_words import anchor_by_year, within_anchor
 from fcer.evaluation.results import Results
 from fcer.report.filtering import tag_methods
 from fcer.report.headline import first_sentences
@@ -17,7 +17,7 @@ from fcer.report.markup import contents as links_to
 from fcer.report.markup import csv_text, download, downloads, note, section
 from fcer.report.style import Figure, looks
 from fcer.report.table_sections import own_errors_section, paper_section, table1_section, tests_section
-from fcer.report.wording import SYNTHETIC, anchor_words, headline
+from fcer.report.wording import SYNTHETIC, headline
 from fcer.report.zones import zones_section
 
 __all__ = ["Contents", "render_page"]
@@ -114,7 +114,7 @@ def _verdict_section(results: Results) -> str:
     """What is reported here, and all that the tests allow to say of it."""
     methods = results.settings.own_methods
     listed = f"{', '.join(methods[:-1])} and {methods[-1]}" if len(methods) > 1 else methods[0]
-    what = _WHAT.format(methods=listed, anchor=anchor_words(results))
+    what = _WHAT.format(methods=listed, anchor=within_anchor(results.settings))
     said = "\n".join(f"<li>{html.escape(sentence)}</li>" for sentence in headline(results))
     return section("What the tests say", f"<p>{html.escape(what)}</p>\n<ul>\n{said}\n</ul>")
 

@@ -4,30 +4,25 @@ import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import plotly.io
 
 from fcer.report.style import Figure
 from fcer.runtime.files import atomic_path
 
-__all__ = ["SUFFIXES", "StaticFigures", "write_static"]
+__all__ = ["SUFFIXES", "write_static"]
 
 SUFFIXES = (".png", ".pdf", ".svg")
 _WIDTH = 640
 
 
-class StaticFigures(NamedTuple):
-    """The files written; or, in one line, why there are none and how to get them."""
+def write_static(figures: Sequence[Figure], out: Path) -> tuple[list[Path], str]:
+    """Write each panel in each format, as FIGURE_PANEL.SUFFIX.
 
-    paths: list[Path]
-    left_out: str
-
-
-def write_static(figures: Sequence[Figure], out: Path) -> StaticFigures:
-    """Write each panel in each format, as FIGURE_PANEL.SUFFIX."""
+    The files written; or none and, in one line, why and how to get them.
+    """
     if find_spec("kaleido") is None:
-        return StaticFigures([], "static figures are left out without kaleido; get it with pip install 'fcer[figures]'")
+        return [], "static figures are left out without kaleido; get it with pip install 'fcer[figures]'"
     panels = {
         figure.file_name(name): panel
         for figure in figures
@@ -44,9 +39,9 @@ def write_static(figures: Sequence[Figure], out: Path) -> StaticFigures:
                 plotly.io.write_images(list(panels.values()), files, width=widths, height=heights, scale=2)
             except RuntimeError as error:  # what plotly makes of a browser that is not there
                 reason = " ".join(str(error).split()).partition(".")[0]
-                return StaticFigures([], f"static figures are left out ({reason}); get one with plotly_get_chrome")
+                return [], f"static figures are left out ({reason}); get one with plotly_get_chrome"
             for file in files:
                 with atomic_path(out / file.name) as beside:
                     beside.write_bytes(file.read_bytes())
                 written.append(out / file.name)
-    return StaticFigures(written, "")
+    return written, ""

@@ -46,6 +46,8 @@ LOOK: dict[str, Any] = {
     "template": "none",
 }
 """What every plot has of plotly's layout."""
+DASHED = {"color": _GREY, "width": 1.5, "dash": "dash"}
+"""The line of what no method has done: chance, or perfection."""
 _AXIS = {
     "showline": True,
     "linecolor": "#9a9a9a",
@@ -118,6 +120,13 @@ def panel(title: str, x: str, y: str, height: int = 380) -> go.Figure:
             "yaxis": {**_AXIS, "title": {"text": y, "standoff": 8}},
         }
     )
+
+
+def draw_perfect(figure: go.Figure) -> None:
+    """The diagonal on which fires come as often as predicted, in a square around it."""
+    figure.add_scatter(x=[0, 1], y=[0, 1], mode="lines", line=DASHED, name="perfect", hoverinfo="skip")
+    figure.update_xaxes(range=[-0.03, 1.03])
+    figure.update_yaxes(range=[-0.03, 1.03])
 
 
 class RadiusAxis:

@@ -11,11 +11,9 @@ from fcer.core.arrays import FloatArray, IntArray
 from fcer.core.regions import PIXEL_METRES
 from fcer.evaluation.comparison import RANKING_METRICS
 from fcer.evaluation.results import Results
-from fcer.report.style import SHORT_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
+from fcer.report.style import DASHED, SHORT_NAMES, Figure, Look, RadiusAxis, faded, panel, plot_text, told_apart
 
 __all__ = ["calibration_sweep", "mean_sweep", "plot_sweep", "sweep_over_years", "year_sweeps"]
-
-_BASELINE = "#6b6b6b"
 
 
 def sweep_over_years(results: Results, metrics: tuple[str, ...]) -> pd.DataFrame:
@@ -86,9 +84,8 @@ def plot_sweep(data: pd.DataFrame, style: Mapping[str, Look], title: str, anchor
         _draw_method(figure, axis, rows, ", ".join(names), style[method])
     baseline = data[data["method"] == data["method"].iloc[0]].sort_values("radius_px")
     if baseline["baseline"].notna().any():
-        line = {"color": _BASELINE, "width": 1.5, "dash": "dash"}
         x = axis.place(baseline["radius_px"].to_list())
-        figure.add_scatter(x=x, y=baseline["baseline"], mode="lines", line=line, name="chance", hoverinfo="y+name")
+        figure.add_scatter(x=x, y=baseline["baseline"], mode="lines", line=DASHED, name="chance", hoverinfo="y+name")
     axis.label(figure, "distance from fire up to")
     axis.mark_anchor(figure, anchor)
     return figure

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fcer.evaluation.climatology import CLIMATOLOGY, climatology, mean_climatology
+from fcer.evaluation.climatology import CLIMATOLOGY, mean_scores, scores_by_year
 from fcer.evaluation.controls import CONTROLS
 from fcer.evaluation.results import Results
 
@@ -71,13 +71,10 @@ def table1(results: Results) -> pd.DataFrame:
     Spread is the population standard deviation over years; there is none for a single year, and no mean. The last row
     of each is `climatology`, the base rate everywhere.
     """
-    base = climatology(results)
-    years = pd.concat([results.segmentation.merge(results.anchor, on=["year", "method"]), base], ignore_index=True)
+    years = scores_by_year(results)
     rows = years.assign(year=years["year"].astype(str))
     if len(results.settings.years) > 1:
-        means = results.over_years("segmentation").merge(results.over_years("anchor"), on="method")
-        means = pd.concat([means, mean_climatology(base)], ignore_index=True)
-        rows = pd.concat([rows, means.assign(year=MEAN)], ignore_index=True)
+        rows = pd.concat([rows, mean_scores(results).assign(year=MEAN)], ignore_index=True)
     else:
         keys = ("asd_m", "asd_common_m", *(column.key for column in ALL_COLUMNS))
         rows = rows.assign(**{f"{key}_std": np.nan for key in keys})

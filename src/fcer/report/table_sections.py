@@ -5,12 +5,13 @@ import math
 
 import pandas as pd
 
+from fcer.evaluation.anchor_words import within_anchor
 from fcer.evaluation.results import Results
 from fcer.report.formats import latex, markdown
 from fcer.report.markup import csv_text, download, downloads, note, section, table, table_row, with_spread
 from fcer.report.style import METRIC_NAMES
 from fcer.report.table1 import ALL_COLUMNS, COLUMNS, MEAN, beside_paper, best_cells, format_cell, table1
-from fcer.report.wording import anchor_words, number, p_value, sentences_of_tests
+from fcer.report.wording import number, p_value, sentences_of_tests
 
 __all__ = ["own_errors_section", "paper_section", "table1_section", "tests_section"]
 
@@ -30,15 +31,15 @@ def table1_section(results: Results) -> str:
     remark = (
         f"Segmentation (AP, ASD) over all pixels; calibration (Brier, NLL; skill against the region's "
         f"base rate) and ranking (AUROC, within the predicted class, AUPRC) "
-        f"{anchor_words(results)}; the errors to find are those of {results.settings.reference}. Bold: best of the "
-        "year but for controls, climatology (the share of pixels that burnt there, forecast everywhere) and "
+        f"{within_anchor(results.settings)}; the errors to find are those of {results.settings.reference}. Bold: best "
+        "of the year but for controls, climatology (the share of pixels that burnt there, forecast everywhere) and "
         "probabilities that are another method's. Common: over the images where every method has a boundary; missed: "
         "images with fire where a method predicts none. ±: population standard deviation over years."
     )
     links = downloads(
         download("table1.csv", csv_text(rows)),
         download("table1.md", markdown(rows), "text/markdown"),
-        download("table1.tex", latex(rows, anchor_words(results)), "text/x-tex"),
+        download("table1.tex", latex(rows, within_anchor(results.settings)), "text/x-tex"),
     )
     return section("Results by year", table(heads, groups), note(remark), links)
 
@@ -126,19 +127,17 @@ def own_errors_section(results: Results) -> str:
     if len(results.settings.years) > 1:
         groups.append([])
         for row in results.over_years("own_errors").to_dict("records"):
-            cells = [_mean_cell(row[score], row[f"{score}_std"]) for score in scores]
+            values = [(row[score], row[f"{score}_std"]) for score in scores]
+            cells = [with_spread(number(v), "" if math.isnan(std) else number(std)) for v, std in values]
             groups[-1].append(table_row([_year_name(MEAN), row["method"]], [*cells, "", ""]))
     remark = (
-        f"Here each method is to find the errors of its own probability, {anchor_words(results)}. Methods that make "
-        "other errors have other pixels to find: the shares of errors, which are the AUPRC of a random ranking, differ."
+        f"Here each method is to find the errors of its own probability, {within_anchor(results.settings)}. Methods "
+        "that make other errors have other pixels to find: the shares of errors, which are the AUPRC of a random "
+        "ranking, differ."
     )
     heads = ["Year", "Method", "AUROC ↑", "AUPRC ↑", "share of errors", "errors", "pixels"]
     links = downloads(download("own_errors.csv", csv_text(rows)))
     return section("Each method against its own errors", table(heads, groups), note(remark), links)
-
-
-def _mean_cell(value: float, spread: float) -> str:
-    return with_spread(number(value), "" if math.isnan(spread) else number(spread))
 
 
 def _year_name(year: object) -> str:

@@ -10,17 +10,12 @@ from fcer.evaluation.verdict import verdict
 from fcer.evaluation.zone_verdict import broken_promises, zones_verdict
 from fcer.report.style import METRIC_NAMES
 
-__all__ = ["SYNTHETIC", "anchor_words", "headline", "number", "p_value", "sentences_of_tests"]
+__all__ = ["SYNTHETIC", "headline", "number", "p_value", "sentences_of_tests"]
 
 SYNTHETIC = "These fires are synthetic: they never burnt, and the numbers say nothing of real ones."
 
 _LEVEL = 0.05
 _MINUS = "−"
-
-
-def anchor_words(results: Results) -> str:
-    """The region at the anchor: `within 4 px (1.50 km) of fire`."""
-    return within_anchor(results.settings)
 
 
 def headline(results: Results) -> list[str]:
@@ -30,11 +25,15 @@ def headline(results: Results) -> list[str]:
     """
     years = results.settings.years
     when = f"as mean of {len(years)} years" if len(years) > 1 else f"in {years[0]}"
-    where = f"{anchor_words(results)[0].upper()}{anchor_words(results)[1:]}, errors of {results.settings.reference}"
+    where = f"{_sentence(within_anchor(results.settings))}, errors of {results.settings.reference}"
     undefined = "no ranking is defined: the pixels are all right, or all wrong"
-    said = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in verdict(results) or [undefined]]
+    said = [f"{_sentence(said)}." for said in verdict(results) or [undefined]]
     broken = [zones_verdict(results.zones)] if results.zones is not None and len(broken_promises(results.zones)) else []
     return [*([SYNTHETIC] if results.settings.synthetic else []), *broken, f"{where}, {when}.", *said]
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}"
 
 
 def sentences_of_tests(results: Results) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from fcer.evaluation.anchor_words import within_anchor
 from fcer.evaluation.results import Results
 from fcer.report.cases import read_cases
 from fcer.report.corp import corp
@@ -20,9 +21,8 @@ from fcer.report.static import write_static
 from fcer.report.style import Figure, looks
 from fcer.report.sweeps import calibration_sweep, mean_sweep, year_sweeps
 from fcer.report.table1 import beside_paper, table1
-from fcer.report.wording import anchor_words
 from fcer.report.zones import zone_figure
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = ["make_figures", "write_report"]
 
@@ -79,17 +79,16 @@ def write_report(
     texts = {
         "table1.csv": csv_text(table),
         "table1.md": markdown(table),
-        "table1.tex": latex(table, anchor_words(results)),
+        "table1.tex": latex(table, within_anchor(results.settings)),
         "tests.csv": csv_text(results.tests),
         **({"paper_comparison.csv": csv_text(beside_paper(table))} if paper else {}),
         **{f"figures/{figure.name}.csv": csv_text(figure.data, figure.digits) for figure in all_figures},
     }
-    written = [_write(out / name, text) for name, text in texts.items()]
-    static = write_static(all_figures, out / "figures")
-    if static.left_out:
-        notes = [*notes, static.left_out]
+    written = [write_text(out / name, text) for name, text in texts.items()]
+    drawn, left_out = write_static(all_figures, out / "figures")
+    notes += [left_out] if left_out else []
     contents = Contents(title, figures, paper, provenance or {}, notes, zone_part)
-    return [*written, *static.paths, _write(out / "report.html", render_page(results, contents))]
+    return [*written, *drawn, write_text(out / "report.html", render_page(results, contents))]
 
 
 def make_figures(
@@ -123,9 +122,3 @@ def make_figures(
     else:
         notes.append("maps are left out, since no predicted maps lie beside the results")
     return figures, notes
-
-
-def _write(path: Path, text: str) -> Path:
-    with atomic_path(path) as beside:
-        beside.write_text(text, encoding="utf-8")
-    return path

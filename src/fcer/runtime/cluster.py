@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from fcer import __version__
-from fcer.errors import ConfigError, FcerError, FcerWarning
+from fcer.errors import ConfigError, FcerError, warn
 from fcer.runtime.threads import wait_politely
 
 if TYPE_CHECKING:
@@ -139,8 +139,7 @@ class Cluster:
 
     def _warn_if_alone(self) -> None:
         if not self._workers():
-            sentence = f"cluster: {self.address} has no worker left; waiting for one"
-            warnings.warn(sentence, FcerWarning, stacklevel=2)
+            warn(f"cluster: {self.address} has no worker left; waiting for one")
 
     def _workers(self) -> list[dict[str, Any]]:
         return list(self._client.scheduler_info(n_workers=-1)["workers"].values())

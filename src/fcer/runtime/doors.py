@@ -4,13 +4,12 @@ Names cost a look at what is installed; nothing of another package is imported b
 """
 
 import sys
-import warnings
 from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fcer.errors import FcerWarning
+from fcer.errors import warn
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -84,7 +83,7 @@ class Door(Generic[T]):
                 found[entry.name] = self._accept(entry.name, entry.load())
             except Exception as error:  # whatever another package's import raises
                 door = self.group.removeprefix("fcer.")
-                warnings.warn(f"{door}: {entry.name} ({entry.value}) is left out: {error}", FcerWarning, 2)
+                warn(f"{door}: {entry.name} ({entry.value}) is left out: {error}")
         return MappingProxyType(found)
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fcer.runtime.processes import Process, this_process
 
-__all__ = ["atomic_path", "could_hold", "scratch_folder"]
+__all__ = ["atomic_path", "could_hold", "file_digest", "scratch_folder", "write_text"]
 
 
 _MOST_EXPANSION = 1100
@@ -54,6 +54,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> Path:
+    """Write a text file, whole or not at all, and return its path."""
+    with atomic_path(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+    return path
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

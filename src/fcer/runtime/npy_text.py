@@ -50,4 +50,6 @@ def from_text(text: str, name: str) -> NDArray[Any]:
     try:
         return values.reshape(shape, order="F" if fortran_order else "C")
     except (ValueError, TypeError):  # of nothing, in numbers or dimensions that no array has
-        raise InputError(f"{name}: the .npy file's shape {str(shape)[:60]} is none of an array; send days") from None
+        raise InputError(
+            f"{name}: the .npy file's shape {str(shape)[:60]} is not that of an array; send days"
+        ) from None

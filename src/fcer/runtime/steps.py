@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = ["Step"]
 
@@ -57,8 +57,7 @@ class Step:
 
     def finish(self, file: Path) -> None:
         """Note that `file` is this step's result."""
-        with atomic_path(_note(file)) as partial:
-            partial.write_text(json.dumps(self._described(file)) + "\n")
+        write_text(_note(file), json.dumps(self._described(file)) + "\n")
 
     def _described(self, file: Path) -> dict[str, Any]:
         state = file.stat()

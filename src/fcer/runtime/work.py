@@ -1,93 +1,43 @@
 """The work folder: where everything lies that a command makes and was not told where to put."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 __all__ = ["Work"]
 
 
-@dataclass(frozen=True)
 class Work:
     """One place for each kind of thing."""
 
-    root: Path
-
-    @property
-    def surveys(self) -> Path:
+    def __init__(self, root: Path) -> None:
+        self.surveys = root / "cache"
         """Holds what one pass over each fire found, in a folder of that name."""
-        return self.root / "cache"
-
-    @property
-    def features(self) -> Path:
+        self.features = root / "cache" / "features"
         """Cached features of backbones, a folder each."""
-        return self.root / "cache" / "features"
-
-    @property
-    def checkpoints(self) -> Path:
+        self.checkpoints = root / "checkpoints"
         """Members, a folder for each way to train them."""
-        return self.root / "checkpoints"
-
-    @property
-    def students(self) -> Path:
+        self.students = root / "students"
         """Students, a folder each."""
-        return self.root / "students"
-
-    @property
-    def families(self) -> Path:
+        self.families = root / "families"
         """Weights of methods that take a training of their own, a file each."""
-        return self.root / "families"
-
-    @property
-    def calibrations(self) -> Path:
+        self.calibrations = root / "calibrations"
         """Maps of the fires that calibrated students, a folder each."""
-        return self.root / "calibrations"
-
-    @property
-    def runs(self) -> Path:
+        self.runs = root / "runs"
         """Journals of what was logged, a folder for each command."""
-        return self.root / "runs"
-
-    @property
-    def searches(self) -> Path:
+        self.searches = root / "studies"
         """What came of each Optuna study, a folder each."""
-        return self.root / "studies"
-
-    @property
-    def trials(self) -> Path:
+        self.trials = root / "studies.db"
         """Optuna's own database, where no storage is named."""
-        return self.root / "studies.db"
-
-    @property
-    def predictions(self) -> Path:
+        self.predictions = root / "predictions"
         """Maps that `predict` made."""
-        return self.root / "predictions"
-
-    @property
-    def exported(self) -> Path:
+        self.exported = root / "student.onnx"
         """The student that `export` wrote."""
-        return self.root / "student.onnx"
-
-    @property
-    def verification(self) -> Path:
+        self.verification = root / "verification"
         """The record of forecasts."""
-        return self.root / "verification"
-
-    @property
-    def rehearsals(self) -> Path:
+        self.rehearsals = root / "rehearsals"
         """Seasons that were replayed, a folder each."""
-        return self.root / "rehearsals"
-
-    @property
-    def results(self) -> Path:
+        self.results = root / "results"
         """Evaluations, a folder for the years of each."""
-        return self.root / "results"
-
-    @property
-    def report(self) -> Path:
+        self.report = root / "report"
         """The latest report."""
-        return self.root / "report"
-
-    @property
-    def study(self) -> Path:
+        self.study = root / "study"
         """Evaluation and report of a whole study."""
-        return self.root / "study"

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import optuna
 
+from fcer.config.fields import kinds
 from fcer.config.resolve import checked
-from fcer.config.settings import kinds
 from fcer.errors import ConfigError
 
 __all__ = ["KINDS", "LAYERS", "WIDTH", "Dimension", "Value", "read_dimension"]

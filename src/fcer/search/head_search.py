@@ -1,45 +1,36 @@
 """A search over the head, from a study's cached features to its best head, refitted: each trial a run of its own."""
 
 import json
-import math
-import re
-import time
-import warnings
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from optuna.exceptions import UpdateFinishedTrialError
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
 from fcer.config import Config
+from fcer.config.fields import fields
 from fcer.config.groups import STEPS, recorded
-from fcer.config.settings import fields
-from fcer.errors import FcerError, FcerWarning
+from fcer.errors import FcerError, warn
 from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.ensembles import YearEnsemble, teaching_of
 from fcer.pipeline.families import train_families
 from fcer.pipeline.run_log import RunLog
-from fcer.pipeline.students import distil_student, epoch_rows
+from fcer.pipeline.students import distil_student
 from fcer.pipeline.study import Study
-from fcer.runtime.files import atomic_path
-from fcer.runtime.processes import Process
+from fcer.runtime.files import write_text
 from fcer.search.board import Board
-from fcer.search.crew import Worker, run_crew, threads_each
-from fcer.search.liveness import WORKER
+from fcer.search.crew import run_crew, threads_each
 from fcer.search.page import markdown_of
 from fcer.search.queue import TrialQueue, study_size
 from fcer.search.references import SCORE_NAMES, beside_references, reference_rows
 from fcer.search.results import importances, settings_yaml, write_results
-from fcer.search.scores import Scores, reference_scores
+from fcer.search.scores import reference_scores
 from fcer.search.space import Space
 from fcer.search.storage import TrialStore, locked
 from fcer.search.study import (
     FAILURE,
     OBJECTIVES,
-    PAPER,
     REFERENCES,
-    RETRY_OF,
     SCORES,
     OptunaStudy,
     agree,
@@ -48,7 +39,8 @@ from fcer.search.study import (
     paper_trial,
     progress_of,
 )
-from fcer.search.worker import Begun, Ended, Job
+from fcer.search.trial_runs import TrialRuns
+from fcer.search.worker import Job
 from fcer.training.distillation import settle_anchor
 from fcer.training.feature_cache import FeatureCache, cache_features
 from fcer.training.head_settings import HeadSettings
@@ -61,14 +53,6 @@ _REFITTED = "refitted"
 """Under which name Optuna's study remembers which trial was refitted last."""
 _CHARTED = "fcer.charted"
 """The tag of the search's run that says how its trials are to be charted."""
-_MLFLOW_ID = re.compile("[0-9a-f]{32}")
-_MOMENT = 1.0
-_TRIAL = "fcer.trial"
-"""The tag of a trial's run that says which one it is."""
-
-
-class _TrialFailedError(Exception):
-    """Ends a trial's run as failed; the search goes on."""
 
 
 @dataclass(frozen=True)
@@ -136,12 +120,13 @@ class HeadSearch:
         size = study_size(self.space, config.trials, grid=grid)
         queue = TrialQueue(self.trials, self.store, self.space, config.trials, grid=grid)
         queue.requeue_dead()
-        self._log_unlogged()
+        runs = TrialRuns(self.trials, self.space, config, self.log)
+        runs.log_unlogged()
         if self._done() >= size:
             return
         with closing(Board(self.trials, size, SCORE_NAMES[OBJECTIVES[config.objective][0]])) as board:
             try:
-                exits = run_crew(self._job(prepared), config.workers, lambda worker: self._follow(worker, board))
+                exits = run_crew(self._job(prepared), config.workers, lambda worker: runs.follow(worker, board))
             finally:
                 queue.requeue_dead()  # at once, for commands elsewhere
         lost = sum(code != 0 for code in exits)
@@ -151,8 +136,7 @@ class HeadSearch:
                 "start the same command again: it goes on from there"
             )
         if lost:
-            sentence = f"{lost} of {len(exits)} workers ended early; others did their trials"
-            warnings.warn(sentence, FcerWarning, stacklevel=2)
+            warn(f"{lost} of {len(exits)} workers ended early; others did their trials")
 
     def _done(self) -> int:
         return progress_of(self.trials.get_trials(deepcopy=False)).done
@@ -174,62 +158,6 @@ class HeadSearch:
             seed=config.seed,
             session=begin_session(self.trials, self.store),
         )
-
-    def _follow(self, worker: Worker, board: Board) -> None:
-        """Log one worker's trials, each to a run of its own."""
-        for begun in worker.begun():
-            board.begin()
-            settings = {"trial": begun.number, "study": self.config.study, **self._tried(begun)}
-            with suppress(_TrialFailedError), self.log.child(f"trial {begun.number}", settings) as run:
-                self._tell_run(begun.number, run)
-                ended = worker.ended() or Ended(begun.number, "failed", None, [], "its process was killed")
-                _log_trial(run, self.config.study, begun, ended)
-                if ended.scores:
-                    self.log.metrics(
-                        {"study/auroc": ended.scores.auroc, "study/auroc_within": ended.scores.auroc_within},
-                        step=begun.number,
-                    )
-                if ended.state == "failed":
-                    raise _TrialFailedError
-            board.update()
-
-    def _tell_run(self, number: int, run: RunLog) -> None:
-        """Let the trial know its run: MLflow hears of that in its own time, for which a moment is waited."""
-        deadline = time.monotonic() + _MOMENT
-        while not _MLFLOW_ID.fullmatch(run.id) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        storage = self.trials._storage
-        trial_id = storage.get_trial_id_from_study_id_trial_number(self.trials._study_id, number)
-        with suppress(UpdateFinishedTrialError):  # it was quicker
-            storage.set_trial_user_attr(trial_id, "mlflow_run", run.id)
-
-    def _log_unlogged(self) -> None:
-        """Give a run to every finished trial of a killed process that was not logged any more."""
-        known = self.log.known_below(_TRIAL)
-        for trial in self.trials.get_trials(deepcopy=False):
-            worker = trial.user_attrs.get(WORKER)
-            over = trial.state in (TrialState.COMPLETE, TrialState.PRUNED)
-            if not over or worker is None or _trial_name(self.config.study, trial.number) in known:
-                continue
-            if not (process := Process(*worker)).is_here() or process.is_alive():
-                continue  # whoever runs it may be about to log it
-            self._log_over(trial)
-
-    def _log_over(self, trial: FrozenTrial) -> None:
-        """Log a trial as the storage has it."""
-        told, complete = trial.user_attrs, trial.state is TrialState.COMPLETE
-        begun = Begun(trial.number, self.space.settings(trial.params), PAPER in told, told.get(RETRY_OF))
-        known = {name: told[SCORES][name] for name in Scores._fields if name in told.get(SCORES, {})}
-        scores = Scores(**known) if complete else None
-        settings = {"trial": trial.number, "study": self.config.study, **self._tried(begun)}
-        with self.log.child(f"trial {trial.number}", settings, reopen=True) as run:
-            run.curves(("val/auroc", value, epoch) for epoch, value in sorted(trial.intermediate_values.items()))
-            _log_trial(run, self.config.study, begun, Ended(trial.number, trial.state.name.lower(), scores, [], ""))
-
-    def _tried(self, begun: Begun) -> dict[str, object]:
-        """All settings of the trial's head."""
-        base = Config() if begun.paper else self.config
-        return {**{key: getattr(base, key) for key in fields() if key.startswith("head_")}, **begun.settings}
 
     def _finish(self, ensemble: YearEnsemble) -> None:
         """Write and log what came of the search, and refit its best head where that is not done yet."""
@@ -282,34 +210,10 @@ class HeadSearch:
         given = {key: getattr(self.config, key) for key in STEPS["distill"] if key != "workers"}
         differing = {key: value for key, value in {**given, **settings}.items() if value != fields()[key].default}
         path = self._folder / "best.yaml"
-        with atomic_path(path) as partial:
-            partial.write_text(settings_yaml(differing, f"fcer evaluate --config {path}"), encoding="utf-8")
-        return path
-
-
-def _trial_name(study: str, number: int) -> str:
-    return f"{study}/{number}"
+        return write_text(path, settings_yaml(differing, f"fcer evaluate --config {path}"))
 
 
 def _val(trial: FrozenTrial, whose: str) -> dict[str, float]:
     """What a trial scored on the validation years, as metrics; trials of older versions know AUROC alone."""
     told = trial.user_attrs[SCORES]
     return {f"{whose}/val_{name}": told[name] for name in ("auroc", "auroc_within") if name in told}
-
-
-def _log_trial(run: RunLog, study: str, begun: Begun, ended: Ended) -> None:
-    run.curves(row for record in ended.records for row in epoch_rows(record))
-    if ended.scores:
-        auroc, auprc, fidelity, epoch, within = ended.scores
-        run.metrics({"best/val_auroc": auroc, "best/val_auprc": auprc, "best/fidelity": fidelity, "best/epoch": epoch})
-        run.metrics({"best/val_auroc_within": within} if not math.isnan(within) else {})
-    elif ended.state == "pruned" and ended.records:
-        run.metrics({"best/val_auroc": max(record.score for record in ended.records)})
-    setting = ", ".join(f"{name} {value}" for name, value in begun.settings.items())
-    which = "the paper's setting" if begun.paper else setting
-    why = f" ({ended.reason})" if ended.reason else ""
-    run.note(f"Trial {begun.number} of the study `{study}`, {ended.state}{why}: {which}.")
-    retry = {} if begun.retry_of is None else {"fcer.retry_of": str(begun.retry_of)}
-    reason = {"fcer.trial_failure": ended.reason} if ended.reason else {}
-    named = {_TRIAL: _trial_name(study, begun.number)}
-    run.tags({**named, "fcer.trial_state": ended.state, "fcer.paper": str(begun.paper).lower(), **retry, **reason})

@@ -45,7 +45,7 @@ def beating(trial: optuna.Trial, seconds: float = SECONDS_A_BEAT) -> Iterator[No
 
 
 class Watch:
-    """Tells the dead from the living by what it saw itself: no clock is compared with that of another machine."""
+    """Tells which processes are dead by the beats that it saw itself, so that no clock of another machine counts."""
 
     def __init__(self, silence: float = SILENCE) -> None:
         self._silence = silence

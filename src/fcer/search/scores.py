@@ -62,15 +62,13 @@ class HeadTrials:
         target = settings.target
         if target == ERROR:
             # of the backbone alone: other members' validation years are not in its cache
-            learnt = fit_error_head([self._errors()], settings, threshold=self._threshold, on_epoch=on_epoch)
-            return self._score(learnt.near_fire.uncertainty_P, learnt.best_epoch)
-        if target not in self._tasks:
-            self._tasks[target] = HeadTask.of(self._training, self._validation, self._region, target)
-        fitted = fit_head(self._tasks[target], settings, on_epoch=on_epoch, bar=False)
-        return self._score(self._region.uncertainty(fitted.head), fitted.best_epoch)
-
-    def _errors(self) -> MemberErrors:
-        return MemberErrors.of(self._validation, self._fires, self._anchor_px, self._threshold)
+            own = MemberErrors.of(self._validation, self._fires, self._anchor_px, self._threshold)
+            fitted = fit_error_head([own], settings, threshold=self._threshold, on_epoch=on_epoch)
+        else:
+            if target not in self._tasks:
+                self._tasks[target] = HeadTask.of(self._training, self._validation, self._region, target)
+            fitted = fit_head(self._tasks[target], settings, on_epoch=on_epoch, bar=False)
+        return self._score(fitted.near_fire.uncertainty_P, fitted.best_epoch)
 
     def _score(self, uncertainty_P: FloatArray, best_epoch: int) -> Scores:
         if np.ptp(uncertainty_P) == 0:

@@ -10,8 +10,9 @@ from typing import Any
 import optuna
 
 from fcer.config.bounded import read_yaml
+from fcer.config.fields import fields
 from fcer.config.resolve import nearest
-from fcer.config.settings import Config, fields
+from fcer.config.settings import Config
 from fcer.errors import ConfigError
 from fcer.search.dimension import LAYERS, WIDTH, Dimension, Value, read_dimension, stored
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from fcer.evaluation.results import Results
+from fcer.evaluation.zone_verdict import preferred
 
 __all__ = ["guarantee_curves"]
 
@@ -39,8 +40,7 @@ def guarantee_curves(results: Results, method: str, year: int | None = None) -> 
 def _of(table: pd.DataFrame, method: str, year: int | None) -> pd.DataFrame:
     """Those that all methods have, calibrated by other years' fires; where there are none, by validation fires."""
     rows = table[(table["method"] == method) & ((table["year"] == year) if year is not None else True)]
-    cross = rows[rows["fitted"] == "cross"]
-    return cross if len(cross) else rows
+    return preferred(rows)
 
 
 def _defined(name: str, value: float, step: int) -> Iterator[tuple[str, float, int]]:

@@ -11,14 +11,13 @@ import re
 import secrets
 import threading
 import time
-import warnings
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fcer.config.bounded import parse_json
-from fcer.errors import FcerWarning, InputError
+from fcer.errors import InputError, warn
 from fcer.runtime.processes import Process, this_process
 
 __all__ = ["FILE", "Entry", "Journal", "from_line", "is_complete", "read_journal", "to_line"]
@@ -85,13 +84,12 @@ class Journal:
         return self.process is not None and self.process.may_live(last_line, _SILENT_ELSEWHERE)
 
     def claim(self) -> None:
-        """Write from here on as this process. A line that a kill cut short is cut off: it never happened."""
+        """Write from here on as this process. A last line that a kill cut short is removed."""
         path = self.folder / FILE
         if self._whole is not None:
             os.truncate(path, self._whole)
             self._whole = None
-            sentence = f"{path}: the last line was cut short when the command was killed; it is left out"
-            warnings.warn(sentence, FcerWarning, stacklevel=2)
+            warn(f"{path}: the last line was cut short when the command was killed; it is left out")
         self.process = this_process()
         self._write({"process": self.process, "uri": self.uri})
 

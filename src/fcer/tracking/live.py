@@ -4,12 +4,11 @@ Computing never waits for MLflow: without a server, or with one that does not an
 """
 
 import threading
-import warnings
 from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fcer.errors import FcerError, FcerWarning
+from fcer.errors import FcerError, warn
 from fcer.tracking.journal import Entry, Journal
 from fcer.tracking.sender import RefusedError, Sender, UnreachableError
 
@@ -108,7 +107,7 @@ class LiveLog:
         )
         if strict:
             raise FcerError(f"the results are complete on disk, but {sentence}")
-        warnings.warn(sentence, FcerWarning, stacklevel=2)
+        warn(sentence)
 
     def _drain(self) -> None:
         """Send what is written, in its order, until the log is closed; what is refused is left for the end."""
@@ -140,4 +139,4 @@ class LiveLog:
         if type(error) not in self._warned:
             self._warned.add(type(error))
             kept = f"going on, everything is kept in {self.journal.folder}"
-            warnings.warn(f"MLflow at {self.journal.uri} {what} ({error}); {kept}", FcerWarning, stacklevel=2)
+            warn(f"MLflow at {self.journal.uri} {what} ({error}); {kept}")

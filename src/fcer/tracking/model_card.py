@@ -31,6 +31,7 @@ def model_card(
     head, backbone = loaded.head, loaded.backbone
     named = ", ".join(f"{context}: {name}" for context, name in data.items()) or "not recorded"
     apart = "frozen" if head.frozen else "trained along"
+    precision = "unknown" if backbone.val_ap is None else f"{backbone.val_ap:.3f}"
     return "\n".join(
         [
             "Next-day fire probability and its uncertainty in one pass, for pixels of 375 m.",
@@ -40,7 +41,7 @@ def model_card(
             f"| Data | {named}; fingerprint `{head.dataset_fingerprint}` |",
             f"| Years | trained on {_years(backbone.train_years)}, validated on {_years(backbone.val_years)}, "
             f"for tests on {_years(backbone.test_years)} |",
-            f"| Backbone | {backbone.arch}, width {backbone.width:g}, {apart}, {_precision(backbone.val_ap)} |",
+            f"| Backbone | {backbone.arch}, width {backbone.width:g}, {apart}, validation AP {precision} |",
             f"| Taught by | {len(head.teachers)} members, by their {head.target} |",
             f"| Skill | {_skill(metrics, head.anchor_px)} |",
             f"| Calibration | {_calibrated(calibration)} |",
@@ -64,10 +65,6 @@ def _calibrated(calibration: Calibration | None) -> str:
 
 def _years(years: tuple[int, ...]) -> str:
     return ", ".join(map(str, years)) or "none"
-
-
-def _precision(val_ap: float | None) -> str:
-    return "validation AP unknown" if val_ap is None else f"validation AP {val_ap:.3f}"
 
 
 def _skill(metrics: Mapping[str, float], anchor_px: float) -> str:

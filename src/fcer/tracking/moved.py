@@ -1,13 +1,12 @@
 """A store in a file that was moved with its artifacts: MLflow keeps their addresses as absolute paths."""
 
 import sqlite3
-import warnings
 from contextlib import closing
 from pathlib import Path
 
 from mlflow.store.tracking import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
 
-from fcer.errors import FcerWarning
+from fcer.errors import warn
 
 __all__ = ["follow_move"]
 
@@ -30,8 +29,7 @@ def follow_move(store: Path) -> None:
                 with database:  # all or nothing
                     changed = {named: _replace(database, *named, str(before), str(beside)) for named in columns}
                 if changed["runs", "artifact_uri"]:  # else nothing was kept there
-                    sentence = f"{store}: was moved from {before.parent}; the addresses of its artifacts follow"
-                    warnings.warn(sentence, FcerWarning, stacklevel=2)
+                    warn(f"{store}: was moved from {before.parent}; the addresses of its artifacts follow")
 
 
 def _folders(database: sqlite3.Connection) -> set[Path]:

@@ -2,13 +2,12 @@
 
 import shutil
 import time
-import warnings
 from collections import Counter
 from pathlib import Path
 
 from filelock import FileLock
 
-from fcer.errors import FcerError, FcerWarning, InputError
+from fcer.errors import FcerError, InputError, warn
 from fcer.tracking.journal import FILE, Journal, is_complete, read_journal
 from fcer.tracking.live import Delivery, count, deliver
 from fcer.tracking.sender import Sender, UnreachableError
@@ -75,7 +74,7 @@ def end_killed_runs(runs: Path) -> None:
                 else:
                     _end_killed(folder)
             except (OSError, InputError) as error:
-                warnings.warn(f"what {folder} left running is not looked after ({error})", FcerWarning, stacklevel=2)
+                warn(f"what {folder} left running is not looked after ({error})")
 
 
 def _end_killed(folder: Path) -> None:
@@ -93,11 +92,7 @@ def _end_killed(folder: Path) -> None:
         trouble = f", but MLflow was not told ({error})"
     journal.release()
     left = f"; {count(len(journal.pending))} left: fcer log {folder}" if journal.pending else ""
-    warnings.warn(
-        f"{folder.name} was killed with {names} open: what no other command goes on with is KILLED{trouble}{left}",
-        FcerWarning,
-        stacklevel=2,
-    )
+    warn(f"{folder.name} was killed with {names} open: what no other command goes on with is KILLED{trouble}{left}")
 
 
 def _take_over(journal: Journal) -> None:
@@ -114,10 +109,7 @@ def _send_unknown_runs_anew(journal: Journal, sender: Sender, before: str) -> No
         journal.send_anew(run)
     if unknown:
         names = ", ".join(journal.names[run] for run in unknown)
-        told = (
-            f"{journal.folder}: logged to {before} before, but {journal.uri} does not know {names}; logged there anew"
-        )
-        warnings.warn(told, FcerWarning, stacklevel=2)
+        warn(f"{journal.folder}: logged to {before} before, but {journal.uri} does not know {names}; logged there anew")
 
 
 def _remove_old(folder: Path) -> None:

@@ -3,7 +3,6 @@
 An entry may reach MLflow twice, where only the answer was lost: the second time changes nothing there.
 """
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from mlflow.types.schema import Schema, TensorSpec
 from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT, MLFLOW_PARENT_RUN_ID, MLFLOW_RUN_NOTE
 
 from fcer.errors import FcerError
+from fcer.runtime.files import file_digest
 from fcer.tracking.journal import Entry, Journal
 from fcer.tracking.notes import about_experiment, with_links
 from fcer.tracking.server import EXPERIMENT
@@ -129,7 +129,7 @@ class Sender:
     def _start(self, entry: Entry, again: bool) -> str:
         """MLflow's id of the run that begins: of one that is there already, or of a new one."""
         data, client = entry.data, self._client
-        mark = {_JOURNAL_TAG: self._journal.reference(entry.run)}
+        own = self._journal.reference(entry.run)
         there = self._get(data["attach"]) if data["attach"] else None
         # One that was deleted in the UI takes nothing any more
         if there and there.info.lifecycle_stage != LifecycleStage.ACTIVE:
@@ -137,13 +137,16 @@ class Sender:
         misplaced = there is not None and _is_misplaced(there, data["experiment"])
         if there and not misplaced:
             client.update_run(data["attach"], status="RUNNING", name=data["name"])
-            client.log_batch(data["attach"], tags=[RunTag(key, value) for key, value in mark.items()])
+            client.set_tag(data["attach"], _JOURNAL_TAG, own)
             return str(data["attach"])
         if data.get("reopen") and (killed := self._killed_below(data)):
             client.update_run(killed, status="RUNNING")
-            client.log_batch(killed, tags=[RunTag(key, value) for key, value in mark.items()])
+            client.set_tag(killed, _JOURNAL_TAG, own)
             return killed
-        tags = data["tags"] | (_launched(there) if there else {}) | mark
+        # what the launcher knows of how a run was started
+        kept = there.data.tags.items() if there else ()
+        launched = {key: value for key, value in kept if key.startswith(("mlflow.project.", "mlflow.source."))}
+        tags = data["tags"] | launched | {_JOURNAL_TAG: own}
         parent = data["parent"] and self._journal.run_id(data["parent"])
         if parent:
             tags[MLFLOW_PARENT_RUN_ID] = parent
@@ -151,7 +154,7 @@ class Sender:
         experiment = known.info.experiment_id if known else self._experiment(data, again or misplaced)
         if again:
             # The server may have made the run and its answer was lost
-            found = client.search_runs([experiment], f"tags.`{_JOURNAL_TAG}` = '{mark[_JOURNAL_TAG]}'")
+            found = client.search_runs([experiment], f"tags.`{_JOURNAL_TAG}` = '{own}'")
             if found:
                 return str(found[0].info.run_id)
         run_id = str(client.create_run(experiment, entry.at, tags, data["name"]).info.run_id)
@@ -225,11 +228,6 @@ def _is_misplaced(run: Run, experiment: str) -> bool:
     return in_default and experiment != Experiment.DEFAULT_EXPERIMENT_NAME and _JOURNAL_TAG not in run.data.tags
 
 
-def _launched(run: Run) -> dict[str, str]:
-    """What the launcher knows of how a run was started."""
-    return {key: value for key, value in run.data.tags.items() if key.startswith(("mlflow.project.", "mlflow.source."))}
-
-
 @contextmanager
 def _told_apart() -> Iterator[None]:
     """Whatever sending raises, as one of our two errors with a short reason."""
@@ -265,10 +263,7 @@ def _short(error: BaseException) -> str:
 
 def file_state(path: Path) -> str:
     """What tells whether a file holds the same as before: a hash of its content. Of a folder nothing is told."""
-    if not path.is_file():
-        return ""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return file_digest(path) if path.is_file() else ""
 
 
 def _parts(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -1,7 +1,6 @@
 """How busy the machine is while a run goes on: processor, memory, disk, network and graphics card."""
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import psutil  # type: ignore[import-untyped]
 from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
 
-from fcer.errors import FcerWarning
+from fcer.errors import warn
 
 __all__ = ["system_metrics"]
 
@@ -40,7 +39,7 @@ def system_metrics(log: Callable[[Mapping[str, float], int], None]) -> Iterator[
                 step += 1
             sample(step)
         except (psutil.Error, OSError) as error:
-            warnings.warn(f"system metrics end here ({error})", FcerWarning, stacklevel=2)
+            warn(f"system metrics end here ({error})")
 
     thread = threading.Thread(target=watch, daemon=True, name="system metrics")
     thread.start()

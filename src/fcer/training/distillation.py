@@ -22,15 +22,7 @@ from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
 from fcer.training.error_head import MemberErrors, fit_error_head
-from fcer.training.feature_cache import (
-    ENSEMBLE,
-    FeatureCache,
-    Teaching,
-    cache_features,
-    cache_key,
-    cache_validation,
-    fires_of,
-)
+from fcer.training.feature_cache import FeatureCache, cache_features, cache_key, cache_validation, fires_of
 from fcer.training.feature_methods import fit_feature_methods
 from fcer.training.feature_shards import ERROR
 from fcer.training.fire_scores import scores_by_fire, write_fire_scores
@@ -38,6 +30,7 @@ from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
 from fcer.training.joint import FittedStudent, fit_jointly
 from fcer.training.settings import MemberSettings
+from fcer.training.teaching import ENSEMBLE, Teaching
 from fcer.training.validation_region import auroc_interval, gather_region, mean_asd
 from fcer.uncertainty.feature_fits import save_fits
 
@@ -111,17 +104,7 @@ def distil(
     cached = cached or cache_features(teaching, cache)
     resume = (folder / "fit.resume", key)
     how: Any = {"resume": resume, "on_epoch": on_epoch}
-    region = gather_region(cached.validation, anchor_px, threshold)
-    if joint is not None:
-        fitted = fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
-    elif settings.target == ERROR:
-        own = MemberErrors.of(cached.validation, fires_of(teaching.validation()), anchor_px, threshold)
-        others = [] if settings.decoder else _other_members(teaching, cache, anchor_px, threshold)
-        fitted = _on_the_backbone(teaching, *fit_error_head([own, *others], settings, threshold=threshold, **how))
-    else:
-        task = HeadTask.of(cached.training, cached.validation, region, settings.target)
-        head, records, kept = fit_head(task, settings, **how)
-        fitted = _on_the_backbone(teaching, head, records, kept, region.ranked(head))
+    fitted = _fit(teaching, settings, joint, cached, anchor_px, threshold, how)
     if joint is None:
         save_fits(folder, key, fit_feature_methods(cached.training, teaching.backbone, teaching.views))
     chosen = {"frozen": joint is None, "anchor_px": anchor_px, "threshold": threshold, "key": key}
@@ -134,7 +117,26 @@ def distil(
     return Distilled(folder, info, fitted.records, fitted=True)
 
 
-def _on_the_backbone(teaching: Teaching, *fitted: Any) -> FittedStudent:
+def _fit(
+    teaching: Teaching,
+    settings: HeadSettings,
+    joint: MemberSettings | None,
+    cached: FeatureCache,
+    anchor_px: float,
+    threshold: float,
+    how: Any,
+) -> FittedStudent:
+    """The head by what it is taught, alone or with its backbone."""
+    # first, whoever needs it: where nothing can be ranked, nothing is fitted
+    region = gather_region(cached.validation, anchor_px, threshold)
+    if joint is not None:
+        return fit_jointly(teaching, cached, settings, joint, anchor_px, threshold=threshold, **how)
+    if settings.target == ERROR:
+        own = MemberErrors.of(cached.validation, fires_of(teaching.validation()), anchor_px, threshold)
+        others = [] if settings.decoder else _other_members(teaching, cached.folder.parent, anchor_px, threshold)
+        fitted = fit_error_head([own, *others], settings, threshold=threshold, **how)
+    else:
+        fitted = fit_head(HeadTask.of(cached.training, cached.validation, region, settings.target), settings, **how)
     return FittedStudent(*teaching.backbone.original(), *fitted)
 
 

@@ -1,8 +1,8 @@
 """The loop of every training: epochs until the last or until the score stalls, the best kept, any kill survived."""
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -33,21 +33,26 @@ class Learns(Protocol):
 
 @dataclass(frozen=True)
 class ModelLearner:
-    """A module and its optimiser."""
+    """A module, its optimiser, and perhaps more that has a state."""
 
     name: str
     """Of the module, in the saved state."""
     trained: nn.Module
     optimizer: optim.Optimizer
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        return {self.name: self.trained, "optimizer": self.optimizer, **self.more}
 
     def state(self) -> dict[str, Any]:
         """Everything that later steps depend on."""
-        return {self.name: self.trained.state_dict(), "optimizer": self.optimizer.state_dict()}
+        return {name: part.state_dict() for name, part in self._parts.items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from what `state` returned."""
-        self.trained.load_state_dict(state[self.name])
-        self.optimizer.load_state_dict(state["optimizer"])
+        for name, part in self._parts.items():
+            part.load_state_dict(state[name])
 
 
 class BestEpoch(NamedTuple):

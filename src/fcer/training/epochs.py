@@ -3,10 +3,13 @@
 Each is a function of the epochs so far. There is no stopper whose state could be lost.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-__all__ = ["EpochRecord", "OnEpoch", "Rank", "best_epoch", "by_score", "stalled", "still_rising"]
+from fcer.errors import FcerError
+
+__all__ = ["EpochRecord", "OnEpoch", "Rank", "best_epoch", "by_score", "check_finite", "stalled", "still_rising"]
 
 
 class EpochRecord(NamedTuple):
@@ -24,6 +27,15 @@ class EpochRecord(NamedTuple):
     seconds: float
     val_ap: float | None = None
     """AP of a backbone that is trained together with its head; none elsewhere."""
+
+
+def check_finite(what: str, kind: str, epoch: int, lr: float, *losses: float) -> None:
+    """An error that says which learning rate, `head` or `member`, to lower once a loss is no number any more."""
+    if not all(map(math.isfinite, losses)):
+        raise FcerError(
+            f"{what}: the loss is no longer finite in epoch {epoch} at a learning rate of {lr:.3g}; "
+            f"start again with a lower --{kind}-lr"
+        )
 
 
 OnEpoch = Callable[[EpochRecord], None]
@@ -52,6 +64,6 @@ def stalled(records: Sequence[EpochRecord], patience: int, rank: Rank = by_score
 def still_rising(best: int, epochs: int) -> bool:
     """Whether the best epoch is among the last 5 % of all that were planned, so that more might be better still.
 
-    Of fewer than 20 epochs that is none: whoever plans so few is trying something out.
+    Never where fewer than 20 epochs were planned: those are for trying something out.
     """
     return best > epochs - epochs // 20

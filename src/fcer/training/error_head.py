@@ -8,7 +8,6 @@ have not seen chooses the epoch. One more head learns from all, and is the one t
 Shape suffixes: N samples, R numbers of a pixel, I those that a head reads, P pixels, Q some of them.
 """
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,19 +21,19 @@ from tqdm import tqdm
 
 from fcer.core.arrays import IntArray
 from fcer.core.ranking import auroc, rank_counts
-from fcer.errors import DataError, FcerError
+from fcer.errors import DataError
 from fcer.models.student import UncertaintyHead
 from fcer.models.thresholds import threshold_logit
 from fcer.training.epoch_loop import run_epochs, set_learning_rate
-from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch, check_finite
 from fcer.training.feature_shards import THIN, CachedSplit
-from fcer.training.head import make_head
+from fcer.training.head import FittedHead, make_head
 from fcer.training.head_losses import LOSSES
 from fcer.training.head_settings import HeadSettings
 from fcer.training.schedules import head_learning_rate
-from fcer.training.validation_region import RankedPixels, ValidationRegion, gather_region
+from fcer.training.validation_region import ValidationRegion, gather_region
 
-__all__ = ["PARTS", "FittedErrorHead", "MemberErrors", "fit_error_head"]
+__all__ = ["PARTS", "MemberErrors", "fit_error_head"]
 
 PARTS = 5
 """That the fires of a single member are dealt into, or as many as there are fires."""
@@ -64,17 +63,6 @@ class MemberErrors(NamedTuple):
         """Of a member's cached validation years."""
         wider = gather_region(split, _WIDER * anchor_px, threshold)
         return cls(split, gather_region(split, anchor_px, threshold), fire_N, wider)
-
-
-class FittedErrorHead(NamedTuple):
-    """A head with the weights of its best epoch."""
-
-    head: UncertaintyHead
-    records: list[EpochRecord]
-    """Every epoch; `score` is the AUROC near fire of heads that have not seen the fires in question."""
-    best_epoch: int
-    near_fire: RankedPixels
-    """Of the first member, as those heads rank it at that epoch."""
 
 
 class _Pixels(NamedTuple):
@@ -116,11 +104,7 @@ class _CrossFit:
         train_loss = float(np.mean([self._train(part, lr, done + 1) for part in range(len(self.trained))][:-1]))
         logits_P, error_P = self.unseen(), self.scored.error_P
         val_loss = float(self._loss(logits_P, error_P))
-        if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
-            raise FcerError(
-                f"head: the loss is no longer finite in epoch {done + 1} at a learning rate of {lr:.3g}; "
-                "start again with a lower --head-lr"
-            )
+        check_finite("head", "head", done + 1, lr, train_loss, val_loss)
         score = float(auroc(rank_counts(error_P.bool().numpy(), logits_P.sigmoid().numpy())))
         return EpochRecord(done + 1, train_loss, val_loss, score, lr, time.perf_counter() - started)
 
@@ -171,8 +155,10 @@ def fit_error_head(
     threshold: float,
     resume: tuple[Path, str] | None = None,
     on_epoch: OnEpoch | None = None,
-) -> FittedErrorHead:
+) -> FittedHead:
     """Fit until the last epoch, or until AUROC on what was not seen stalls.
+
+    Scores, and how the first member's pixels rank, are of heads that have not seen the fires in question.
 
     Parameters
     ----------
@@ -208,7 +194,7 @@ def fit_error_head(
     crossed.trained.load_state_dict(best)
     region = members[0].region
     uncertainty_P = crossed.unseen()[: len(region.error_P)].sigmoid().numpy()
-    return FittedErrorHead(crossed.kept(), records, best_epoch(records), region.ranked_by(uncertainty_P))
+    return FittedHead(crossed.kept(), records, best_epoch(records), region.ranked_by(uncertainty_P))
 
 
 def _gather(

@@ -6,11 +6,12 @@ from pathlib import Path
 from fcer.models.precision import check_precision
 from fcer.runtime.checksums import is_intact
 from fcer.runtime.steps import Step
-from fcer.training.feature_cache import Teaching, cache_features, cache_key
+from fcer.training.feature_cache import cache_features, cache_key
 from fcer.training.flow_training import CONDITIONS, fit_flow
 from fcer.training.packed_training import fit_packed, packed_spec
 from fcer.training.settings import MemberSettings
 from fcer.training.swag_training import fit_swag
+from fcer.training.teaching import Teaching
 from fcer.uncertainty.diffusion import MapFlow
 from fcer.uncertainty.families import save_family
 

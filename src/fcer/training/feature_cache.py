@@ -7,8 +7,8 @@ whole, and a caching that was killed goes on with the next.
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,32 +18,25 @@ import torch
 from torch import Tensor
 
 from fcer.config.bounded import parse_json
-from fcer.data.calibration_split import choosing
 from fcer.data.channels import reads_land_cover
-from fcer.data.dataset import Dataset
-from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples
-from fcer.errors import DataError, FcerError
-from fcer.models.backbones import architecture
+from fcer.errors import FcerError
 from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.headers import save_sealed
-from fcer.models.members import Member
 from fcer.models.persistence_baseline import burning_today
 from fcer.runtime.checksums import is_intact
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
 from fcer.runtime.steps import Step
-from fcer.training.batches import draw_seed
 from fcer.training.distributed import put_on
 from fcer.training.feature_shards import CachedSplit
+from fcer.training.teaching import ENSEMBLE, Teaching
 from fcer.training.threads import with_threads_of_here
-from fcer.uncertainty.predictors import Predictors, SeenBatch
+from fcer.uncertainty.predictors import SeenBatch
 from fcer.uncertainty.registry import method_named
 
 __all__ = [
-    "ENSEMBLE",
     "FeatureCache",
-    "Teaching",
     "cache_features",
     "cache_key",
     "cache_validation",
@@ -58,65 +51,7 @@ _SCHEMA = 3
 SHARD = 32
 """Samples of one file: 22 MB of the paper's."""
 
-ENSEMBLE = "ensemble"
-"""The teacher whose members' passes are kept, to be measured as `head_target` says."""
-
 _LARGEST_HALF = float(torch.finfo(torch.float16).max)
-
-
-@dataclass(frozen=True)
-class Teaching:
-    """Who teaches whom, with what."""
-
-    dataset: Dataset
-    """Holds the backbone's training and validation years."""
-    teachers: Sequence[Member]
-    backbone: Member
-    """One of the teachers: the student's."""
-    shared: Normalization | None = None
-    """Statistics that all teachers' inputs are standardised with; none: each with its own."""
-    crop: int = 128
-    views: int = 1
-    """Random views of each training sample."""
-    seed: int = 0
-    device: str = "auto"
-    """Where the teachers work."""
-    teacher: str = ENSEMBLE
-    """The method whose uncertainty is taught; the ensemble's is measured later, in whichever way is asked for."""
-    passes: int = 10
-    """Of that method, where it is one of several passes."""
-    families: Mapping[str, Path] = field(default_factory=dict)
-    """Weights of that method, where it was trained for itself."""
-
-    @property
-    def predictors(self) -> Predictors:
-        """What the teacher predicts with."""
-        shared, families = self.shared, self.families
-        return Predictors(
-            self.teachers, self.backbone, None, shared, self.passes, self.seed, self.device, families=families
-        )
-
-    def training(self, normalization: Normalization | None = None) -> Samples:
-        """Random views, drawn by the seed, the view's number and the sample's; raw without `normalization`."""
-        fold = self.backbone.fold
-        seed = draw_seed(self.seed, fold.number)
-        return self._samples(fold.train, normalization=normalization, augment=True, seed=seed)
-
-    def validation(self, normalization: Normalization | None = None) -> Samples:
-        """Central crops, of fires that may choose an epoch; raw without `normalization`."""
-        return self._samples(self.backbone.fold.validation, apart=self.backbone.apart, normalization=normalization)
-
-    def _samples(self, years: Sequence[int], *, apart: bool = False, **how: Any) -> Samples:
-        days, features = architecture(self.backbone.backbone.spec.arch).days, self.backbone.features
-        samples = partial(Samples, days=days, features=features, crop=self.crop)
-        fires = self.dataset.fires(years)
-        found = samples(choosing(fires) if apart else fires, **how)
-        if not found:
-            raise DataError(
-                f"{self.dataset.catalog.root}: no fire of {', '.join(map(str, years))} has {days + 1} consecutive "
-                "days, which one sample needs; add longer fires, or choose another --arch"
-            )
-        return found
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fcer.core.disagreement import mutual_information, normalized_std, predictiv
 from fcer.errors import ConfigError, FcerError
 from fcer.models.student import CONTEXT_ROWS, HeadSpec, fire_around, probability_around
 
-__all__ = ["ERROR", "TARGETS", "THIN", "CachedBlock", "CachedSplit", "SplitPart"]
+__all__ = ["ERROR", "TARGETS", "THIN", "CachedBlock", "CachedSplit"]
 
 TARGETS: Mapping[str, Callable[[NDArray[np.float64]], FloatArray]] = MappingProxyType(
     {"std": normalized_std, "mutual_information": mutual_information, "entropy": predictive_entropy}
@@ -170,21 +170,6 @@ class CachedSplit:
         measure = TARGETS[kind]
         passes = (block.passes_BKP.transpose(0, 1).double().numpy() for block in self._blocks)
         return torch.from_numpy(np.concatenate([measure(some).astype(np.float32) for some in passes]))
-
-
-class SplitPart:
-    """Some samples of a split, to learn from."""
-
-    def __init__(self, split: CachedSplit, indices: Sequence[int]) -> None:
-        self._split, self._indices = split, indices
-        self.features, self.pixels = split.features, split.pixels
-
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    def gather(self, indices: Sequence[int], spec: HeadSpec, room_BRP: Tensor) -> list[Tensor]:
-        """See `CachedSplit.gather`."""
-        return self._split.gather([self._indices[index] for index in indices], spec, room_BRP)
 
 
 def _map(path: Path) -> CachedBlock:

@@ -3,7 +3,6 @@
 Shape suffixes: N samples, B samples of a batch, P pixels of an image, Q some of them, F features.
 """
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,19 +14,18 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from fcer.errors import FcerError
 from fcer.models.student import UncertaintyHead
 from fcer.training.batches import draw_seed, epoch_batches
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
-from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
-from fcer.training.feature_shards import THIN, CachedSplit, SplitPart
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch, check_finite
+from fcer.training.feature_shards import THIN, CachedSplit
 from fcer.training.head_losses import LOSSES
 from fcer.training.head_settings import HeadSettings
 from fcer.training.linear_head import BatchRoom, set_linear_gradients
 from fcer.training.optimisers import SGD
 from fcer.training.schedules import head_learning_rate
 from fcer.training.threads import torch_threads
-from fcer.training.validation_region import ValidationRegion
+from fcer.training.validation_region import RankedPixels, ValidationRegion
 
 __all__ = ["FittedHead", "HeadTask", "fit_epoch", "fit_head", "make_head", "train_epoch", "validation_loss"]
 
@@ -39,7 +37,7 @@ _SECONDS_BETWEEN_SAVES = 0.5
 class HeadTask:
     """What a head is fitted on."""
 
-    training: CachedSplit | SplitPart
+    training: CachedSplit
     training_targets: Tensor
     """The teacher's uncertainty, or whatever it is to say (N, P)."""
     region: ValidationRegion
@@ -68,6 +66,8 @@ class FittedHead(NamedTuple):
     records: list[EpochRecord]
     """Every epoch; `score` is the validation AUROC near fire."""
     best_epoch: int
+    near_fire: RankedPixels
+    """Of the validation years, as the head ranks them."""
 
 
 def fit_head(
@@ -80,12 +80,18 @@ def fit_head(
 ) -> FittedHead:
     """Fit until the last epoch, or until validation AUROC stalls.
 
-    Args:
-        task: what to fit on.
-        settings: how.
-        resume: a file to go on from after a kill, and the key of what is fitted.
-        on_epoch: called with each epoch's record, those before a kill included; may raise to stop.
-        bar: whether to show progress in a terminal.
+    Parameters
+    ----------
+    task
+        What to fit on.
+    settings
+        How.
+    resume
+        A file to go on from after a kill, and the key of what is fitted.
+    on_epoch
+        Called with each epoch's record, those before a kill included; may raise to stop.
+    bar
+        Whether to show progress in a terminal.
     """
     task = task.prepared(settings.loss)
     head, optimizer = make_head(task.training.features, settings)
@@ -107,7 +113,7 @@ def fit_head(
             seconds_between_saves=_SECONDS_BETWEEN_SAVES,
         )
     head.load_state_dict(best)
-    return FittedHead(head.eval(), records, best_epoch(records))
+    return FittedHead(head.eval(), records, best_epoch(records), task.region.ranked(head))
 
 
 def make_head(features: int, settings: HeadSettings) -> tuple[UncertaintyHead, torch.optim.SGD]:
@@ -130,11 +136,7 @@ def fit_epoch(
     set_learning_rate(optimizer, lr)
     train_loss = train_epoch(task, settings, head, optimizer, done + 1)
     val_loss = validation_loss(task, settings, head)
-    if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
-        raise FcerError(
-            f"head: the loss is no longer finite in epoch {done + 1} at a learning rate of {lr:.3g}; "
-            "start again with a lower --head-lr"
-        )
+    check_finite("head", "head", done + 1, lr, train_loss, val_loss)
     score = task.region.auroc(head)
     return EpochRecord(done + 1, train_loss, val_loss, score, lr, time.perf_counter() - started)
 

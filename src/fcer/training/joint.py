@@ -9,7 +9,6 @@ Shape suffixes: B samples, T days, C channels, P pixels of an image.
 import copy
 import math
 import time
-import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from fcer.core.regions import ring_index
 from fcer.core.segmentation import FIRE_THRESHOLD, average_precision_score
 from fcer.data.channels import fire_channel
 from fcer.data.samples import Samples
-from fcer.errors import FcerError, FcerWarning
+from fcer.errors import FcerError, warn
 from fcer.models.backbones import Backbone
 from fcer.models.checkpoints import CheckpointInfo
 from fcer.models.device import choose_device
@@ -34,8 +33,8 @@ from fcer.models.thresholds import threshold_logit
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
-from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
-from fcer.training.feature_cache import FeatureCache, Teaching
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch, check_finite
+from fcer.training.feature_cache import FeatureCache
 from fcer.training.feature_shards import CachedSplit
 from fcer.training.head import make_head
 from fcer.training.head_losses import LOSSES
@@ -43,6 +42,7 @@ from fcer.training.head_settings import HeadSettings
 from fcer.training.learner import adamw, fire_loss
 from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings
+from fcer.training.teaching import Teaching
 from fcer.training.validation_region import RankedPixels
 
 __all__ = ["FittedStudent", "fit_jointly"]
@@ -146,12 +146,10 @@ def fit_jointly(
 
 def _warn_if_worse(joint: _Joint, kept: EpochRecord) -> None:
     if kept.val_ap is not None and kept.val_ap < joint.frozen_ap:
-        warnings.warn(
+        warn(
             f"student: trained along, the backbone's validation AP stays below the frozen one's in every epoch "
             f"({kept.val_ap:.3f} at best, against {joint.frozen_ap:.3f}); give a lower --member-lr or more "
-            "--member-epochs, or leave it frozen",
-            FcerWarning,
-            2,
+            "--member-epochs, or leave it frozen"
         )
 
 
@@ -202,11 +200,7 @@ def _epoch(
     train_loss = _train_epoch(joint, student, optimizer, epoch)
     val_loss, val_ap, near_fire = _validate(joint, student)
     score = near_fire.auroc()
-    if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
-        raise FcerError(
-            f"student: the loss is no longer finite in epoch {epoch} at a learning rate of {lr:.3g}; "
-            "start again with a lower --member-lr"
-        )
+    check_finite("student", "member", epoch, lr, train_loss, val_loss)
     if math.isnan(score):
         raise FcerError(
             f"student: in epoch {epoch} the backbone makes no error near fire on the validation years, or nothing "

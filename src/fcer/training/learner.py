@@ -1,10 +1,9 @@
-"""A backbone and what changes its weights: one optimiser step, and all of it as a state to go on from.
+"""A backbone and what changes its weights: one optimiser step.
 
 Shape suffixes: B samples, T days, C channels, H height, W width.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -48,25 +47,6 @@ class Learner:
         self.scaler.update()
         self.optimizer.zero_grad()
         return loss.detach()
-
-    @property
-    def trained(self) -> nn.Module:
-        """The module whose weights are kept."""
-        return self.backbone
-
-    def state(self) -> dict[str, Any]:
-        """Everything that later steps depend on."""
-        return {
-            "backbone": self.backbone.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "scaler": self.scaler.state_dict(),
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned."""
-        self.backbone.load_state_dict(state["backbone"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.scaler.load_state_dict(state["scaler"])
 
 
 def make_learner(settings: MemberSettings, fold: Fold, device: torch.device, world: World) -> Learner:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from fcer.models.student import HeadSpec, UncertaintyHead
-from fcer.training.feature_shards import CachedSplit, SplitPart
+from fcer.training.feature_shards import CachedSplit
 from fcer.training.head_losses import Loss
 
 __all__ = ["BatchRoom", "set_linear_gradients"]
@@ -19,16 +19,14 @@ __all__ = ["BatchRoom", "set_linear_gradients"]
 class BatchRoom:
     """Memory for one batch, used again and again: fresh memory would cost more than the arithmetic."""
 
-    def __init__(self, split: CachedSplit | SplitPart, spec: HeadSpec, batch_size: int) -> None:
+    def __init__(self, split: CachedSplit, spec: HeadSpec, batch_size: int) -> None:
         B, P = batch_size, split.pixels
         self._spec = spec
         self._inputs_BFP = torch.empty(B, len(spec.rows), P)
         self._target_BP = torch.empty(B, P)
         self._maps_3BP = torch.empty(3, B, P)
 
-    def gather(
-        self, split: CachedSplit | SplitPart, targets_NP: Tensor, batch: Sequence[int]
-    ) -> tuple[list[Tensor], Tensor]:
+    def gather(self, split: CachedSplit, targets_NP: Tensor, batch: Sequence[int]) -> tuple[list[Tensor], Tensor]:
         """The head's inputs, and what it is to say."""
         target_BP = self._target_BP[: len(batch)]
         torch.index_select(targets_NP, 0, torch.tensor(batch), out=target_BP)

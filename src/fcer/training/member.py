@@ -4,7 +4,6 @@ Read from the top: `train_member` prepares and finishes, `_epoch` trains and val
 """
 
 import json
-import math
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from fcer.data.calibration_split import choosing
 from fcer.data.dataset import Dataset
 from fcer.data.folds import Fold
 from fcer.data.samples import Samples, too_small
-from fcer.errors import ConfigError, DataError, FcerError
+from fcer.errors import ConfigError, DataError
 from fcer.models.backbones import MARGIN, BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
 from fcer.models.device import choose_device
@@ -28,8 +27,8 @@ from fcer.models.precision import check_precision
 from fcer.runtime.files import atomic_path
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World
-from fcer.training.epoch_loop import run_epochs, set_learning_rate
-from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch
+from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
+from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch, check_finite
 from fcer.training.learner import Learner, make_learner
 from fcer.training.resume import resume_file
 from fcer.training.schedules import member_learning_rate
@@ -76,13 +75,19 @@ def train_member(
     complete epoch and ends with the weights that it would have had. Started by torchrun, all processes call
     this alike; the first one writes.
 
-    Args:
-        dataset: the fires of the fold's training and validation years.
-        fold: which years are which.
-        settings: how to train.
-        path: the checkpoint to write, `.safetensors`.
-        on_epoch: called with each epoch's record once the epoch is safe on disk, in the first process only.
-            When training goes on after a kill, it is called with the earlier epochs first.
+    Parameters
+    ----------
+    dataset
+        The fires of the fold's training and validation years.
+    fold
+        Which years are which.
+    settings
+        How to train.
+    path
+        The checkpoint to write, `.safetensors`.
+    on_epoch
+        Called with each epoch's record once the epoch is safe on disk, in the first process only. When training goes on
+        after a kill, it is called with the earlier epochs first.
     """
     key = training_key(dataset, fold, settings)
     if path.exists():
@@ -101,7 +106,7 @@ def train_member(
         learner = make_learner(settings, fold, device, world)
         with _bar(task) as bar:
             records, best = run_epochs(
-                learner,
+                ModelLearner("backbone", learner.backbone, learner.optimizer, {"scaler": learner.scaler}),
                 lambda done: _epoch(task, learner, done, bar),
                 epochs=settings.epochs,
                 patience=settings.patience,
@@ -135,8 +140,7 @@ def _epoch(task: _Task, learner: Learner, records: list[EpochRecord], bar: "tqdm
     train_loss = _train_epoch(task, learner, epoch, bar)
     task.world.agree_on_buffers(learner.backbone)
     val_loss, val_ap = validate(learner, task.validation, task.settings, task.world)
-    if not (math.isfinite(train_loss) and math.isfinite(val_loss)):
-        raise _diverged(task.fold, epoch, lr)
+    check_finite(f"fold {task.fold.number}", "member", epoch, lr, train_loss, val_loss)
     bar.set_postfix(epoch=epoch, loss=f"{train_loss:.4f}", AP=f"{val_ap:.3f}")
     return EpochRecord(epoch, train_loss, val_loss, val_ap, lr, time.perf_counter() - started)
 
@@ -222,13 +226,6 @@ def _info(dataset: Dataset, task: _Task, spec: BackboneSpec, val_ap: float) -> C
 
 def _fingerprint(dataset: Dataset, fold: Fold) -> str:
     return dataset.fingerprint((*fold.train, *fold.validation))
-
-
-def _diverged(fold: Fold, epoch: int, lr: float) -> FcerError:
-    return FcerError(
-        f"fold {fold.number}: the loss is no longer finite in epoch {epoch} at a learning rate of {lr:.3g}; "
-        "start again with a lower --member-lr"
-    )
 
 
 def _bar(task: _Task) -> "tqdm[Any]":

@@ -17,11 +17,11 @@ from fcer.models.packed import PackedBackbone, pack_states
 from fcer.training.batches import draw_seed, load
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord
-from fcer.training.feature_cache import Teaching
 from fcer.training.learner import adamw, fire_loss
 from fcer.training.plain_epoch import train_epoch
 from fcer.training.schedules import member_learning_rate
 from fcer.training.settings import MemberSettings
+from fcer.training.teaching import Teaching
 
 __all__ = ["fit_packed", "new_packed", "packed_spec"]
 

@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from fcer.models.backbones import Backbone
 from fcer.training.epoch_loop import run_epochs
 from fcer.training.epochs import EpochRecord
-from fcer.training.feature_cache import Teaching
 from fcer.training.learner import adamw
 from fcer.training.plain_epoch import train_epoch
 from fcer.training.settings import MemberSettings
+from fcer.training.teaching import Teaching
 from fcer.uncertainty.swag import BUFFER, spread_of
 
 __all__ = ["fit_swag"]
@@ -34,7 +34,7 @@ _SHARE = 0.1
 
 @dataclass
 class _Wanderer:
-    """The backbone, and where it has been."""
+    """The backbone, and the weights that it had after each epoch."""
 
     trained: Backbone
     optimizer: torch.optim.AdamW

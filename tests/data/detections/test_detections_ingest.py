@@ -240,7 +240,7 @@ def test_a_folder_holds_the_fires_of_one_source(tmp_path: Path):
         (["--bbox", "-125", "31", "-105"], "bbox: -125 31 -105 is no box; give west, south, east, north in degrees"),
         (["--bbox", "-125", "49", "-105", "31"], "bbox: -125 49 -105 31 is no box"),
         (["--dates", "2020-10-02", "2020-09-26"], "dates: 2020-10-02 2020-09-26 is no period"),
-        (["--satellites", "Terra"], "satellites: 'Terra' is none of Suomi NPP, NOAA-20, NOAA-21"),
+        (["--satellites", "Terra"], "satellites: 'Terra' is not one of Suomi NPP, NOAA-20, NOAA-21"),
         (
             ["--min-detections", "9999"],
             "no fire among 420 detections; 420 are dropped as 'in fires of",

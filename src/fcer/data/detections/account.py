@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from fcer.data.detections.ingest import Ingested
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import write_text
 
 __all__ = ["to_text", "write_account"]
 
@@ -38,7 +38,6 @@ def to_text(done: Ingested) -> str:
 
 def write_account(done: Ingested, out: Path) -> Path:
     """The same as JSON beside the fires."""
-    path = out / ACCOUNT
     fires = [
         {
             "fire": f"{fire.path.parent.name}/{fire.path.stem}",
@@ -61,6 +60,4 @@ def write_account(done: Ingested, out: Path) -> Path:
         "agreement": done.agreement and asdict(done.agreement),
         "fires": fires,
     }
-    with atomic_path(path) as partial:
-        partial.write_text(json.dumps(said, indent=1) + "\n")
-    return path
+    return write_text(out / ACCOUNT, json.dumps(said, indent=1) + "\n")

@@ -41,7 +41,7 @@ def agreement_of(pair: tuple[int, int], first: Masks, second: Masks) -> Agreemen
 
 
 def pooled(parts: Sequence[Agreement]) -> Agreement | None:
-    """Of all fires together; None where there is none of two satellites."""
+    """Of all fires together; None where no fire was seen by two satellites."""
     if not parts:
         return None
     pixels, near = (np.sum([getattr(part, name) for part in parts], 0).tolist() for name in ("pixels", "near"))

@@ -4,7 +4,7 @@ A file's rows come here in pieces; a sentence names the file, the line and the v
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -28,6 +28,7 @@ _SATELLITES = {
     **dict.fromkeys(("2", "21", "N21", "J2", "NOAA21", "JPSS2"), 2),
 }
 _MODIS = ("T", "A", "TERRA", "AQUA")
+_KINDS = {"0": 0, "1": 1, "2": 2, "3": 3}
 _CONFIDENCES = {"L": 0, "LOW": 0, "N": 1, "NOMINAL": 1, "H": 2, "HIGH": 2}
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -49,14 +50,12 @@ def missing_columns(path: str, found: list[str]) -> str | None:
 
 def parsed(frame: pd.DataFrame, where: Where) -> Detections:
     """Rows whose columns are REQUIRED and perhaps more, as numbers."""
-    if "instrument" in frame:
-        _coded(frame, "instrument", lambda text: None if text == "MODIS" else 0, where)
+    _coded(frame, "instrument", lambda text: None if text == "MODIS" else 0, where)
     satellite = _coded(frame, "satellite", satellite_code, where)
     numbers = {name: _numbers(frame, name, where) for name in NUMBERS}
     day = _coded(frame, "acq_date", _day, where)
     minute = _coded(frame, "acq_time", _minute, where)
     confidence = _coded(frame, "confidence", lambda text: _CONFIDENCES.get(text, -1), where)
-    n = len(frame)
     return Detections(
         latitude=numbers["latitude"],
         longitude=numbers["longitude"],
@@ -65,11 +64,9 @@ def parsed(frame: pd.DataFrame, where: Where) -> Detections:
         time=(day * MINUTES_A_DAY + minute).astype(np.int32),
         satellite=satellite.astype(np.uint8),
         confidence=confidence.astype(np.uint8),
-        kind=_optional(frame, "type", {"0": 0, "1": 1, "2": 2, "3": 3}, where, n).astype(np.uint8),
+        kind=_coded(frame, "type", lambda text: _KINDS.get(text, -1), where, absent=0).astype(np.uint8),
         # Files of the standard product say 1 or 2, those of hours ago 2.0NRT, 2.0RT or 2.0URT
-        provisional=_coded(frame, "version", lambda text: int("RT" in text), where) > 0
-        if "version" in frame
-        else np.ones(n, bool),
+        provisional=_coded(frame, "version", lambda text: int("RT" in text), where, absent=1) > 0,
     )
 
 
@@ -92,14 +89,12 @@ def _numbers(frame: pd.DataFrame, name: str, where: Where) -> NDArray[np.float64
     return values
 
 
-def _optional(frame: pd.DataFrame, name: str, codes: Mapping[str, int], where: Where, n: int) -> NDArray[np.int64]:
+def _coded(
+    frame: pd.DataFrame, name: str, code: Callable[[str], int | None], where: Where, absent: int = 0
+) -> NDArray[np.int64]:
+    """A column of few different texts as numbers; -1 is a bad value, None the mark of MODIS; `absent` without it."""
     if name not in frame:
-        return np.zeros(n, np.int64)
-    return _coded(frame, name, lambda text: codes.get(text, -1), where)
-
-
-def _coded(frame: pd.DataFrame, name: str, code: Callable[[str], int | None], where: Where) -> NDArray[np.int64]:
-    """A column of few different texts as numbers; -1 is a bad value, None the mark of MODIS."""
+        return np.full(len(frame), absent)
     places, texts = pd.factorize(frame[name], use_na_sentinel=False)
     codes = np.empty(len(texts), np.int64)
     for k, text in enumerate(texts):

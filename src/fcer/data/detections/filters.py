@@ -50,7 +50,7 @@ class DetectionSettings:
 
     def __post_init__(self) -> None:
         if self.confidence not in CONFIDENCES:
-            raise ConfigError(f"confidence: {self.confidence!r} is none of {', '.join(CONFIDENCES)}")
+            raise ConfigError(f"confidence: {self.confidence!r} is not one of {', '.join(CONFIDENCES)}")
         for name in self.satellites:
             satellite_number(name)
         if self.bbox:
@@ -74,7 +74,7 @@ def satellite_number(name: str) -> int:
     """The place in SATELLITES of a name or letter."""
     number = satellite_code(name)
     if number is None or number < 0:
-        raise ConfigError(f"satellites: {name!r} is none of {', '.join(SATELLITES)} (N, 1, 2)")
+        raise ConfigError(f"satellites: {name!r} is not one of {', '.join(SATELLITES)} (N, 1, 2)")
     return number
 
 

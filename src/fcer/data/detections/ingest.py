@@ -23,7 +23,7 @@ from fcer.data.detections.table import SATELLITES, Detections
 from fcer.data.detections.write import IngestedFire, write_fire
 from fcer.data.fire import SYNTHETIC
 from fcer.errors import ConfigError, DataError
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import file_digest, write_text
 
 __all__ = ["MANIFEST", "Ingested", "are_synthetic", "ingest", "sources_of"]
 
@@ -101,15 +101,10 @@ def are_synthetic(files: Sequence[Path]) -> bool:
 
 def sources_of(files: Sequence[Path], settings: DetectionSettings, layers: Sequence[str] = ()) -> dict[str, Any]:
     """All that decides the fires, with a `key` that changes with any of it."""
-    digests = [[path.name, _digest(path)] for path in files if path.is_file()]
+    digests = [[path.name, file_digest(path)] for path in files if path.is_file()]
     said = {"files": digests, "settings": asdict(settings), "layers": list(layers)}
     key = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:12]
     return json.loads(json.dumps({"key": key, **said}))  # type: ignore[no-any-return]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _key_of(manifest: Path) -> str | None:
@@ -128,8 +123,7 @@ def _claim(out: Path, sources: dict[str, Any]) -> None:
         raise ConfigError(
             f"{out}: holds the fires of other detections or settings; choose another --out, or remove the folder"
         )
-    with atomic_path(manifest) as partial:
-        partial.write_text(json.dumps(sources, indent=1) + "\n")
+    write_text(manifest, json.dumps(sources, indent=1) + "\n")
 
 
 def _events(found: Filtered, settings: DetectionSettings, dropped: dict[str, int]) -> list[NDArray[np.int64]]:

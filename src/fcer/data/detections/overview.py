@@ -21,7 +21,7 @@ _INK = "#222222"
 _DPI = 130
 
 
-def write_overview(path: Path, done: Ingested, *, synthetic: bool = False) -> None:
+def write_overview(path: Path, done: Ingested, *, synthetic: bool) -> None:
     """All fires on the left, by place and fire pixels; on the right the largest, each pixel by its last day of fire."""
     figure = Figure(figsize=(12, 5.6), facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
