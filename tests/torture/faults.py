@@ -139,7 +139,7 @@ def flipped_bit(rng: np.random.Generator, folder: Path) -> tuple[str, str]:
         path.write_bytes(flipped[: flipped.rstrip(b"\n").rfind(b"\n") + 1])
     what = f"{path.relative_to(folder)}, byte {place} of {len(content)}"
     code, said = start("main", folder).wait()
-    if path.name in said or path.parent.name in said:
+    if path.name in said or (len(path.parent.name) > 12 and path.parent.name in said):
         return what, _sentence(code, said)
     if code:
         return what, f"refused without its name: {_last(said)}"
