@@ -23,6 +23,8 @@ def read_costs(folders: Sequence[Path]) -> pd.DataFrame | None:
     try:
         # only an empty cell is missing: a method may be called "NA"
         costs = read_sealed_csv(files[0], dtype={"method": "str"}, keep_default_na=False, na_values=[""])
+        if not {"method", "ms_per_sample"} <= set(costs):
+            raise ValueError("a column is lacking")
         numbers = costs.drop(columns="method").astype("float64")
         return costs.assign(method=costs["method"].fillna("").map(unguarded), **numbers)
     except (OSError, ValueError, KeyError) as error:

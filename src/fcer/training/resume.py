@@ -48,7 +48,8 @@ def read_resume(file: Path, key: str, *, warn: bool = True) -> Resume | None:
     if not file.exists():
         return None
     try:
-        verify(file)
+        if not verify(file):
+            raise ValueError("it carries no checksum")
         content = torch.load(file, map_location="cpu", weights_only=True)
         if content["key"] == key:
             records = [EpochRecord(*record) for record in content["records"]]
