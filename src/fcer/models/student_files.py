@@ -139,7 +139,7 @@ def read_fire_scores(folder: Path) -> dict[str, dict[str, float]] | None:
     try:
         content = read_sealed_json(path)
         scores = content.get("fires", content)  # versions before wrote the fires alone
-        return {fire: {name: float(value) for name, value in of.items()} for fire, of in scores.items()}
+        return {fire: {name: value + 0 for name, value in of.items()} for fire, of in scores.items()}
     except (ValueError, TypeError, AttributeError) as error:
         raise CheckpointError(
             f"{path}: cannot be read ({error}); remove the folder {folder.name}, and the student is distilled again"
