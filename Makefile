@@ -31,6 +31,8 @@ study: $(VENV)/.lock  ## the whole study on synthetic fires: four years, evaluat
 	PATH="$(CURDIR)/$(BIN):$$PATH" mlflow run . --env-manager local --experiment-name fcer
 	@echo "Report: work/study/report/report.html. Next: make ui, then open the address that it prints"
 
+# Tests start many processes, each of which would compile the package anew where nothing may be kept
+test test-fast: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.lock-dev  ## the whole test suite
 	$(BIN)/python -m pytest
 

@@ -188,9 +188,10 @@ def test_broken_fires_do_not_stop_the_rest(predict: Run, registry: tuple[Path, s
     assert f"left out: {copied}/2019/fire_synthetic_20190000: a day is missing between " in err
     assert latest_run(registry).data.metrics["predict/left_out"] == 3
     code, out, err = predict("--input", truncated)
-    assert (code, out) == (1, "") and err.count("\n") == 2
-    assert err.endswith(f"fcer: {truncated}: no fire of it could be predicted; see the lines above\n")
-    assert latest_run(registry).info.status == "FAILED"
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert err.startswith(f"fcer: {truncated}: the HDF5 file is truncated or damaged")
+    failed = latest_run(registry)
+    assert failed.info.status == "FAILED" and f"fcer: {failed.data.tags['fcer.error']}\n" == err
 
 
 def test_nothing_where_the_input_held_nothing(predict: Run, copied: Path, tmp_path: Path):
@@ -247,13 +248,23 @@ def test_a_student_without_calibration_is_said_to_have_none(
         assert image.descriptions[0] == "fire probability" and image.count == 3
 
 
-def test_detections_become_forecasts_of_the_fires_that_burn(predict: Run, small_fires: Path, tmp_path: Path):
-    """From what satellites would have seen of the fires of one year: those that burnt on the last full day."""
+def test_detections_become_forecasts_of_the_fires_that_burn(
+    predict: Run, registry: tuple[Path, str], small_fires: Path, tmp_path: Path
+):
+    """From what satellites would have seen of the fires of one year: those that burnt on the last full day.
+
+    The champion reads vegetation, which detections do not tell of: that of students of the fire alone is taken.
+    """
     write_detections(tmp_path / "viirs.csv", open_catalog(small_fires, [2018]).fires)
-    student = write_student(tmp_path / "seer", features="fire", arch="unet_t1")
-    save_calibration(student, calibration_of("k"))
-    code, out, err = predict("--input", "viirs.csv", "--model", student, "--min-detections", "5", "--out", "maps")
+    student = write_student(tmp_path / "seer", "of fire", features="fire", arch="unet_t1")
+    save_calibration(student, calibration_of("of fire"))
+    options = ("--input", "viirs.csv", "--min-detections", "5", "--out", "maps")
+    code, _, err = predict(*options)
+    assert code == 2 and "in the channels that this student reads; give --model a student of such data" in err
+    log_student(registry[1], student, {"val_auroc": 0.7})
+    code, out, err = predict(*options)
     assert code == 0, err
+    assert "models:/fcer-student@champion-fire predicts: models:/fcer-student@champion reads channels that these" in out
     burning, day = re.search(r"(\d+) of them burnt on (\S+), the last full day", out).groups()
     maps = sorted((tmp_path / "maps").glob("*.tif"))
     assert len(maps) == int(burning) >= 1
@@ -295,7 +306,7 @@ def test_the_input_is_never_written_over(predict: Run, copied: Path):
     last = max(folder.glob("*.tif"))
     before = last.read_bytes()
     code, _, err = predict("--input", folder, "--out", last)
-    assert code == 1 and f"{last}: is a file of the fire itself; choose another --out" in err
+    assert code == 2 and f"{last}: is a file of the fire itself; choose another --out" in err
     assert last.read_bytes() == before
 
 

@@ -9,11 +9,11 @@ import yaml
 
 from fcer.errors import CheckpointError, ConfigError, FcerError
 from fcer.models.student_files import backbone_file, head_file
-from fcer.registry.find_student import CHAMPION_URI, find_student, has_champion
+from fcer.registry.find_student import CHAMPION_URI, champion_for, find_student
 from fcer.registry.promotion import find_challenger
-from fcer.tracking.student_model import CHAMPION, REGISTERED, log_student
+from fcer.tracking.student_model import CHAMPION, FIRE_CHAMPION, REGISTERED, log_student
 from mlflow_stores import fresh_store
-from vegetation_student import write_vegetation_student
+from vegetation_student import write_student, write_vegetation_student
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_TRACKING_URI", uri)
         patch.chdir(folder)
-        assert not has_champion()
+        assert champion_for({22}) is None
         client = mlflow.MlflowClient(uri, uri)
         run_id = client.create_run(client.create_experiment("students")).info.run_id
         log_student(run_id, write_vegetation_student(folder / "made", "key of it"), {"val_auroc": 0.7})
@@ -113,7 +113,8 @@ def test_a_run_with_several_students_asks_which(registry: tuple[str, Path, str],
         log_student(run_id, write_vegetation_student(tmp_path / key, key), {"val_auroc": 0.7})
     with pytest.raises(ConfigError, match=f"several students; give one of models:/{REGISTERED}/2, models:/"):
         find(run_id)
-    assert has_champion() and str(client.get_model_version_by_alias(REGISTERED, CHAMPION).version) == "1"
+    assert champion_for(set(range(23))) == CHAMPION_URI
+    assert str(client.get_model_version_by_alias(REGISTERED, CHAMPION).version) == "1"
 
 
 def test_a_model_that_points_out_of_itself_is_refused(registry: tuple[str, Path, str], find, tmp_path: Path):
@@ -140,6 +141,31 @@ def test_a_model_that_points_out_of_itself_is_refused(registry: tuple[str, Path,
 def test_a_server_that_is_away_is_one_sentence(find, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    for call in (has_champion, lambda: find(CHAMPION_URI)):
+    for call in (lambda: champion_for({22}), lambda: find(CHAMPION_URI)):
         with pytest.raises(FcerError, match=r"^MLflow at http://127\.0\.0\.1:9 failed \("):
             call()
+
+
+def test_fires_have_the_champion_that_can_read_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    uri = fresh_store(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.chdir(tmp_path)
+    client = mlflow.MlflowClient(uri, uri)
+    run_id = client.create_run(client.create_experiment("students")).info.run_id
+    fire, layers, all_of_them = {22}, {12, 13, 14, 22}, set(range(23))
+    log_student(run_id, write_vegetation_student(tmp_path / "vegetation", "1"), {"val_auroc": 0.7})
+    assert [champion_for(known) for known in (fire, layers, all_of_them)] == [CHAMPION_URI] * 3, "the one there is"
+    log_student(run_id, write_student(tmp_path / "fire", "2", features="fire", arch="unet_t1"), {"val_auroc": 0.7})
+    of_fires = f"models:/{REGISTERED}@{FIRE_CHAMPION}"
+    assert [champion_for(known) for known in (fire, layers, all_of_them)] == [of_fires, of_fires, CHAMPION_URI]
+    assert find_student(of_fires, tmp_path).identity["version"] == "2"
+
+
+def test_the_first_student_is_champion_whatever_it_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    uri = fresh_store(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    client = mlflow.MlflowClient(uri, uri)
+    run_id = client.create_run(client.create_experiment("students")).info.run_id
+    log_student(run_id, write_student(tmp_path / "fire", "1", features="fire", arch="unet_t1"), {"val_auroc": 0.7})
+    log_student(run_id, write_vegetation_student(tmp_path / "vegetation", "2"), {"val_auroc": 0.7})
+    assert client.get_registered_model(REGISTERED).aliases == {CHAMPION: 1, FIRE_CHAMPION: 1}

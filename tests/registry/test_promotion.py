@@ -15,7 +15,7 @@ from mlflow.entities import DatasetInput, InputTag
 from fcer.errors import ConfigError, FcerError
 from fcer.registry.promotion import find_challenger, promote
 from fcer.registry.standing import ALREADY, KEPT, PROMOTED, Standing
-from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED
+from fcer.tracking.student_model import BY_FIRE, CHAMPION, CHANNELS_READ, FIRE_CHAMPION, REGISTERED
 from mlflow_stores import fresh_store
 
 TAGS = {"val_auroc": "0.7", "val_auroc_low": "0.6", "val_auroc_high": "0.8", "val_fires": "9.0", "anchor_px": "4.0"}
@@ -194,3 +194,23 @@ def test_two_at_once_leave_one_of_them_champion(client: mlflow.MlflowClient, reg
     assert {promotion.decision.outcome for promotion in done} == {PROMOTED}
     assert champion_of(client) in {rival.version for rival in rivals}
     assert all(promotion.champion is not None for promotion in done), "there was one at any time"
+
+
+def test_students_of_the_fire_alone_have_a_champion_of_their_own(client: mlflow.MlflowClient, register: Register):
+    def promoted(tags: Mapping[str, str]) -> dict[str, int]:
+        assert promote(find_challenger(register(tags)), "by").decision.outcome == PROMOTED
+        return {alias: int(version) for alias, version in client.get_registered_model(REGISTERED).aliases.items()}
+
+    fire = TAGS | {CHANNELS_READ: "22"}
+    assert promoted(TAGS) == {CHAMPION: 1}
+    assert promoted(fire | {"val_auroc_high": "0.65", "val_auroc": "0.61"}) == {CHAMPION: 1, FIRE_CHAMPION: 2}
+    assert promoted(fire) == {CHAMPION: 1, FIRE_CHAMPION: 3}
+    assert promoted(TAGS | {"val_auroc": "0.75"}) == {CHAMPION: 4, FIRE_CHAMPION: 3}
+
+
+def test_a_champion_that_reads_the_fire_alone_gives_up_both_aliases(client: mlflow.MlflowClient, register: Register):
+    fire = TAGS | {CHANNELS_READ: "22"}
+    for version in (1, 2):
+        promote(find_challenger(register(fire)), "by")
+        aliases = client.get_registered_model(REGISTERED).aliases
+        assert {alias: int(at) for alias, at in aliases.items()} == {CHAMPION: version, FIRE_CHAMPION: version}

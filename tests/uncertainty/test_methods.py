@@ -7,16 +7,19 @@ import numpy as np
 import pytest
 import torch
 from scipy import ndimage
+from scipy.special import logit
 
 from backbone_cases import small_backbone
 from fcer.config.checks import METHODS
 from fcer.core.disagreement import entropy
+from fcer.core.recalibration import NONE, Recalibration
 from fcer.data.catalog import open_catalog
 from fcer.data.folds import fair_folds
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples, preprocess
 from fcer.errors import ConfigError, DataError
 from fcer.maps.predicted_maps import open_maps
+from fcer.models.calibration_files import Calibration, save_calibration
 from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
 from fcer.models.ensemble import BATCH, batches_of
 from fcer.models.inference import predict, predict_logits
@@ -32,6 +35,7 @@ TRAINED = ("swag", "packed", "diffusion")
 """With weights of their own: tests/training/test_families.py."""
 FEATURES = (7, 38, 39)  # with an angle, which turns along
 CROP = 32
+PLATT = Recalibration("platt", scale=2.0, shift=-0.5)
 
 
 def info_of(member: int, arch: str) -> CheckpointInfo:
@@ -62,6 +66,7 @@ def make_student(folder: Path, member: int, arch: str, *, frozen: bool) -> Loade
     origin = {"teachers": ("a",), "dataset_fingerprint": "f", "code_version": "0", "key": "k"}
     info = HeadInfo(features=8, hidden=(), logit=False, frozen=frozen, **described, **origin)
     save_student(folder, backbone, info_of(member, arch), head, info)
+    save_calibration(folder, Calibration("k", PLATT, NONE, (), 4.0, ("a", "b"), chose_epoch=True, code_version="0"))
     if frozen:
         generator = torch.Generator().manual_seed(2)
         roots = (torch.randn(n, size, size, generator=generator).double() for n, size in ((1, 73), (2, 8)))
@@ -138,9 +143,11 @@ def test_ensemble_and_student(maps, predictors: Predictors, samples: Samples):
 
 
 def test_baselines_share_the_students_probability(maps):
-    for name in ("entropy", "random", "boundary_distance", "today_distance", "probability"):
+    for name in ("entropy", "calibrated_entropy", "random", "boundary_distance", "today_distance", "probability"):
         assert np.array_equal(maps[f"{name}_prob"], maps["student_prob"])
     np.testing.assert_allclose(maps["entropy_unc"], entropy(maps["student_prob"]), atol=1e-5)
+    calibrated = 1 / (1 + np.exp(0.5 - 2 * logit(maps["student_prob"].astype(float))))
+    np.testing.assert_allclose(maps["calibrated_entropy_unc"], entropy(calibrated), atol=1e-4)
     assert np.array_equal(maps["probability_unc"], maps["student_prob"])
     unc = maps["random_unc"]
     assert 0.45 < unc.mean() < 0.55 and len(np.unique(unc)) > 0.99 * unc.size
@@ -304,6 +311,7 @@ def test_a_frozen_student_and_the_baselines_cost_no_pass(members: list[Member], 
         "student": 1,
         "ensemble": 3,
         "entropy": 1,
+        "calibrated_entropy": 1,
         "ensemble_entropy": 3,
         "ensemble_mi": 3,
         "mc_dropout": 10,
@@ -338,6 +346,8 @@ def test_what_cannot_be_compared_is_said_before_anything_is_predicted(samples: S
     path = tmp_path / "predictions_2018.npz"
     with pytest.raises(ConfigError, match="methods: swag needs a training of its own"):
         write_method_maps(path, Predictors(members, members[0]), samples, 2018, ["swag"])
+    with pytest.raises(ConfigError, match="methods: calibrated_entropy needs a student with a calibration, and there"):
+        write_method_maps(path, Predictors(members, members[0]), samples, 2018, ["calibrated_entropy"])
     with pytest.raises(ConfigError, match="an ensemble needs two members or more, but there is 1"):
         write_method_maps(path, Predictors(members[:1], members[0]), samples, 2018, ["ensemble"])
     assert not path.exists()

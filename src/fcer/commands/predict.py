@@ -4,6 +4,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from fcer.commands.tracked import command_run
 from fcer.config import Config, Resolved
 from fcer.data.catalog import Catalog, open_fires
 from fcer.data.detection_files import is_detections
+from fcer.data.fire import Fire
 from fcer.data.geotiff import import_rasterio
 from fcer.deploy.assets import read_assets
 from fcer.deploy.fires import map_targets, predict_fires, rows_as_csv
@@ -19,12 +21,12 @@ from fcer.deploy.gis_extra import import_pyogrio, import_pystac
 from fcer.deploy.gis_files import write_gis_of_all
 from fcer.deploy.map_files import MapFiles
 from fcer.deploy.outlines import write_geojson
-from fcer.errors import ConfigError, FcerError, FcerWarning
+from fcer.errors import ConfigError, DataError, FcerWarning
 from fcer.models.calibration_files import load_calibration
 from fcer.models.device import choose_device
 from fcer.models.student_files import load_student
 from fcer.pipeline.run_log import RunLog
-from fcer.registry.find_student import CHAMPION_URI, FoundStudent, find_student, has_champion
+from fcer.registry.find_student import CHAMPION_URI, FoundStudent, champion_for, find_student
 from fcer.runtime.files import scratch_folder
 from fcer.runtime.work import Work
 
@@ -44,16 +46,11 @@ def run(resolved: Resolved) -> None:
         catalog = _fires(config)
         problems = list(catalog.problems)
         targets = map_targets(catalog, out, problems)
-        files = replace(map_files(resolved, log), gis=config.gis, assets=assets)
+        files = replace(map_files(resolved, log, catalog.fires), gis=config.gis, assets=assets)
         begun = time.perf_counter()
-        try:
-            rows = predict_fires(files, targets, problems)
-        finally:
-            for problem in problems:
-                print(f"left out: {problem}", file=sys.stderr)
+        rows = predict_fires(files, targets, problems)
+        _say_left_out(catalog.root, rows, problems)
         log.metrics({"predict/fires": len(rows), "predict/left_out": len(problems)})
-        if not rows:
-            raise FcerError(f"{catalog.root}: no fire of it could be predicted; see the lines above")
         log.metrics({"predict/seconds_per_fire": (time.perf_counter() - begun) / len(rows)})
         log.text(rows_as_csv(rows), "predictions.csv")
         if files.features and out.is_dir():  # one file of all fires, which MLflow draws on a map
@@ -69,6 +66,17 @@ def run(resolved: Resolved) -> None:
         for row in rows if config.png else ():
             log.file(Path(row["file"]).with_suffix(".png"), "quicklooks")
         _say(config, out, rows, len(problems))
+
+
+def _say_left_out(root: Path, rows: Sequence[dict[str, Any]], problems: Sequence[str]) -> None:
+    """Name the fires that were left out; where none is left, that is the failure, and MLflow has its reason."""
+    if not rows and len(problems) == 1:
+        raise DataError(problems[0])
+    for problem in problems:
+        print(f"left out: {problem}", file=sys.stderr)
+    if not rows:
+        why = f" ({problems[0]}, and {len(problems) - 1} more)" if problems else ""
+        raise DataError(f"{root}: no fire of it could be predicted{why}")
 
 
 def _at_risk(out: Path, rows: Sequence[dict[str, Any]], log: RunLog) -> None:
@@ -97,11 +105,11 @@ def _fires(config: Config) -> Catalog:
     return replace(found, fires=tuple(fire for fire in found.fires if fire.path.resolve() in active))
 
 
-def map_files(resolved: Resolved, log: RunLog) -> MapFiles:
-    """The student that was asked for, ready to predict, and what of the configuration decides its files."""
+def map_files(resolved: Resolved, log: RunLog, fires: Sequence[Fire]) -> MapFiles:
+    """The student that was asked for, or that fits the fires, and what of the configuration decides its files."""
     config = resolved.config
     with scratch_folder(config.work, "student") as download:
-        found = _student(resolved, log, download)
+        found = _student(resolved, log, download, fires)
         loaded = load_student(found.folder)
         calibration = load_calibration(found.folder, loaded.head.key)
     if calibration is None:
@@ -124,11 +132,15 @@ def _threshold(config: Config) -> float:
     return config.threshold
 
 
-def _student(resolved: Resolved, log: RunLog, download: Path) -> FoundStudent:
-    """The named student, or the champion; where there is none and nothing was named, that of a small study."""
+def _student(resolved: Resolved, log: RunLog, download: Path, fires: Sequence[Fire]) -> FoundStudent:
+    """The named student, or the fires' champion; where there is none and nothing was named, that of a small study."""
     config = resolved.config
-    if config.model is not None or has_champion():
-        return find_student(config.model or CHAMPION_URI, download)
+    if config.model is not None:
+        return find_student(config.model, download)
+    if (champion := champion_for(_measured(fires))) is not None:
+        if champion != CHAMPION_URI:
+            print(f"{champion} predicts: {CHAMPION_URI} reads channels that these fires do not have")
+        return find_student(champion, download)
     if config.input is not None:
         raise ConfigError(f"model: no {CHAMPION_URI} is registered; run fcer distill, or name a student with --model")
     from fcer.pipeline.study import Study  # whoever has a student needs no trainer
@@ -138,6 +150,14 @@ def _student(resolved: Resolved, log: RunLog, download: Path) -> FoundStudent:
     distilled = study.student(study.setup.ensemble_years[-1], nested=True)
     # From its folder: MLflow hears of it in its own time, and a map must not depend on when
     return find_student(str(distilled.folder), download)
+
+
+def _measured(fires: Sequence[Fire]) -> set[int]:
+    """The channels of the first fire that can be read; the others are said later, fire by fire."""
+    for fire in fires:
+        with suppress(DataError):
+            return fire.measured_channels()
+    return set()
 
 
 def _told(config: Config, out: Path, rows: Sequence[dict[str, Any]], left_out: int) -> str:

@@ -11,7 +11,7 @@ from fcer.commands.predict import map_files
 from fcer.commands.tracked import command_run
 from fcer.commands.verify import raise_alarm, tell_of_record
 from fcer.config import Config, Resolved
-from fcer.data.catalog import open_catalog
+from fcer.data.catalog import Catalog, open_catalog
 from fcer.data.channels import CHANNELS
 from fcer.data.fire import Fire
 from fcer.data.folds import GROUPS
@@ -33,8 +33,10 @@ def run(resolved: Resolved, name: str = "rehearse") -> None:
     config = resolved.config
     lost = _channel(config.lose_channel)
     with command_run(name, resolved) as log:
-        files = map_files(resolved, log)
-        fires = _fires(config, files.loaded)
+        data = StudyData(config)
+        catalog = open_catalog(data.root)
+        files = map_files(resolved, log, catalog.fires)
+        fires = _fires(config, files.loaded, data.root, catalog)
         swapped = _swapped(config, files) if config.swap_model else None
         rehearsal = Rehearsal(fires, files, swapped, lost)
         if not rehearsal.days:
@@ -68,19 +70,17 @@ def _swapped(config: Config, files: MapFiles) -> MapFiles:
     return replace(files, loaded=loaded, features=[])
 
 
-def _fires(config: Config, loaded: LoadedStudent) -> tuple[Fire, ...]:
+def _fires(config: Config, loaded: LoadedStudent, root: Path, catalog: Catalog) -> tuple[Fire, ...]:
     """Those that the student was neither trained nor validated on, as far as its own years tell."""
-    data = StudyData(config)
     tested = loaded.backbone.test_years
     if config.years is None and tested and set(tested) <= set(GROUPS):
-        groups = StudyData(replace(config, data=data.root, split="fires", features=loaded.backbone.features))
+        groups = StudyData(replace(config, data=root, split="fires", features=loaded.backbone.features))
         return groups.open(tested).fires(tested)
-    catalog = open_catalog(data.root)
     years = sorted({fire.year for fire in catalog.fires})
     wanted = [year for year in config.years or years if year in years]
     unseen = [year for year in wanted if year not in (*loaded.backbone.train_years, *loaded.backbone.val_years)]
     if not wanted:
-        raise DataError(f"{data.root}: holds no fire of the years {', '.join(map(str, config.years or ()))}")
+        raise DataError(f"{root}: holds no fire of the years {', '.join(map(str, config.years or ()))}")
     if not unseen:
         sentence = "the student was trained or validated on every year of this data: its record flatters it"
         warnings.warn(sentence, FcerWarning, stacklevel=2)

@@ -32,6 +32,7 @@ METHODS = (
     "student",
     "ensemble",
     "entropy",
+    "calibrated_entropy",
     "ensemble_entropy",
     "ensemble_mi",
     "mc_dropout",
@@ -49,7 +50,10 @@ METHODS = (
 )
 """Methods of this package that `evaluate` knows; other packages may bring more."""
 
-ON_REQUEST = ("mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion", "today_distance", "persistence")
+ON_REQUEST = (
+    *("calibrated_entropy", "mc_dropout", "tta", "laplace", "density", "swag", "packed", "diffusion"),
+    *("today_distance", "persistence"),
+)
 """Those that are compared only where they are named."""
 
 _LONGEST_NAME = 255

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.errors import DataError
 
 __all__ = ["EVERYWHERE", "SYNTHETIC", "SYNTHETIC_MANIFEST", "Fire", "Place", "channel_runs"]
@@ -72,6 +73,11 @@ class Fire(ABC):
     @abstractmethod
     def files(self) -> list[Path]:
         """The files that hold this fire."""
+
+    def measured_channels(self) -> set[int]:
+        """The raw channels that have any value on the latest day: of detections the fire and its layers alone."""
+        (latest,) = self.read(slice(self.days - 1, self.days), range(len(CHANNELS)))
+        return {channel for channel, image in enumerate(latest) if not np.isnan(image).all()} | {ACTIVE_FIRE}
 
     @property
     def label(self) -> str:

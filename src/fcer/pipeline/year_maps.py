@@ -7,6 +7,8 @@ from pathlib import Path
 from fcer import __version__
 from fcer.data.samples import Samples
 from fcer.errors import ConfigError
+from fcer.models.calibration_files import calibration_file
+from fcer.models.checkpoints import content_hash
 from fcer.models.student_files import LoadedStudent
 from fcer.models.thresholds import settle_threshold
 from fcer.pipeline.ensembles import YearEnsemble
@@ -141,4 +143,6 @@ def _step(data: StudyData, fingerprint: str, predictors: Predictors, methods: Se
         "families": sorted(path.name for path in predictors.families.values()),
         "threshold": predictors.threshold,
     }
+    if student and "calibrated_entropy" in methods and (file := calibration_file(student.folder)).exists():
+        decided_by["calibration"] = content_hash(file)
     return Step(_SCHEMA, decided_by)

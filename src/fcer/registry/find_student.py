@@ -4,6 +4,7 @@ Of a logged model nothing but the two files of weights is fetched, and none of t
 """
 
 import re
+from collections.abc import Set
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -16,9 +17,9 @@ from fcer.errors import ConfigError
 from fcer.models.calibration_files import calibration_file
 from fcer.models.student_files import backbone_file, head_file, read_head_info
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
-from fcer.tracking.student_model import CHAMPION, REGISTERED, REGISTERED_AS
+from fcer.tracking.student_model import CHAMPION, CHANNELS_READ, FIRE_CHAMPION, REGISTERED, REGISTERED_AS
 
-__all__ = ["CHAMPION_URI", "FoundStudent", "fetch_artifact", "find_student", "has_champion", "student_path"]
+__all__ = ["CHAMPION_URI", "FoundStudent", "champion_for", "fetch_artifact", "find_student", "student_path"]
 
 CHAMPION_URI = f"models:/{REGISTERED}@{CHAMPION}"
 
@@ -36,16 +37,25 @@ class FoundStudent(NamedTuple):
     """uri, student_key and code_version; of a logged one run_id; of a registered one name and version."""
 
 
-def has_champion() -> bool:
-    """Whether a champion is registered."""
+def champion_for(channels: Set[int]) -> str | None:
+    """The address of the champion of fires that have these raw channels; None where there is no champion at all.
+
+    `champion` where it reads no other channel, else `champion-fire` where there is one.
+    """
     prepare_client()
+    client = mlflow.MlflowClient()
     try:
-        mlflow.MlflowClient().get_model_version_by_alias(REGISTERED, CHAMPION)
+        known = client.get_registered_model(REGISTERED).aliases
+        aliases = [alias for alias in (CHAMPION, FIRE_CHAMPION) if alias in known]
+        for alias in aliases:
+            said = client.get_model_version_by_alias(REGISTERED, alias).tags.get(CHANNELS_READ, "")
+            if {int(channel) for channel in re.findall(r"\d+", said)} <= channels:
+                return f"models:/{REGISTERED}@{alias}"
     except MlflowException as error:
         if error.error_code in ABSENT:
-            return False
+            return None
         raise failed(error) from error
-    return True
+    return CHAMPION_URI if aliases else None
 
 
 def find_student(model: str, into: Path) -> FoundStudent:

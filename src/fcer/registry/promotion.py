@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from fcer.errors import ConfigError
 from fcer.registry.records import ALARM, VERIFIED_BY_FIRE
 from fcer.registry.standing import PROMOTED, Decision, Standing, decide
 from fcer.tracking.server import ABSENT, failed, prepare_client, tracking_uri
-from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED, REGISTERED_AS
+from fcer.tracking.student_model import BY_FIRE, CHAMPION, REGISTERED, REGISTERED_AS, kind_of_champion
 
 __all__ = ["Promotion", "find_challenger", "promote"]
 
@@ -52,19 +52,25 @@ def promote(challenger: Standing, promoted_by: str) -> Promotion:
     """Make the challenger champion where `decide` says so; `promoted_by` is the run that keeps record of it."""
     client = mlflow.MlflowClient()
     with _answered():
-        champion = _champion(client)
+        aliases = client.get_registered_model(REGISTERED).aliases
+        champion = _champion(client, aliases.get(challenger.alias))
         decision = decide(challenger, champion, _best_so_far(client, challenger))
         if decision.outcome == PROMOTED:
-            # The alias moves in this one call: whoever else promotes now, there is a champion at any time
-            client.set_registered_model_alias(REGISTERED, CHAMPION, challenger.version)
+            # Each alias moves in one call: whoever else promotes now, there is a champion at any time
+            for alias in _to_move(aliases, challenger.alias):
+                client.set_registered_model_alias(REGISTERED, alias, challenger.version)
             before = champion.version if champion else "none"
             for name, value in (("promoted_by", promoted_by), ("promoted_from", before)):
                 client.set_model_version_tag(REGISTERED, challenger.version, name, value)
     return Promotion(decision, champion)
 
 
-def _champion(client: mlflow.MlflowClient) -> Standing | None:
-    version = client.get_registered_model(REGISTERED).aliases.get(CHAMPION)
+def _to_move(aliases: Mapping[str, str], alias: str) -> list[str]:
+    """The challenger's own alias; and `champion` as well, where that is the same version so far, or none."""
+    return sorted({alias, *([CHAMPION] if aliases.get(CHAMPION) in (None, aliases.get(alias)) else [])})
+
+
+def _champion(client: mlflow.MlflowClient, version: str | None) -> Standing | None:
     return None if version is None else _standing(client, client.get_model_version(REGISTERED, version))
 
 
@@ -98,6 +104,7 @@ def _standing(client: mlflow.MlflowClient, version: ModelVersion) -> Standing:
     fires = _number(version, "val_fires")
     return Standing(
         version=str(version.version),
+        alias=kind_of_champion(version),
         run_id=version.run_id or None,
         auroc=_number(version, "val_auroc"),
         low=_number(version, "val_auroc_low"),

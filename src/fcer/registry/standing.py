@@ -40,6 +40,8 @@ class Standing:
     """The same of verified forecasts (with the loss of skill for nll)."""
     alarm: str | None = None
     """Of verified forecasts: what promise they did not keep."""
+    alias: str = "champion"
+    """What it can be promoted to."""
 
 
 class Decision(NamedTuple):

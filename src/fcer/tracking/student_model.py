@@ -1,4 +1,7 @@
-"""A student as an MLflow model, registered under one name; the first becomes `champion`."""
+"""A student as an MLflow model, registered under one name; the first becomes `champion`.
+
+The first of those that read the fire alone, as detections tell it, becomes `champion-fire` too.
+"""
 
 import json
 import time
@@ -21,15 +24,30 @@ from mlflow.utils.mlflow_tags import MLFLOW_MODEL_VERSIONS, MLFLOW_RUN_NOTE
 from numpy.typing import NDArray
 
 import fcer
+from fcer.data.channels import ACTIVE_FIRE
 from fcer.models.calibration_files import calibration_file, load_calibration
 from fcer.models.raw_days import needed_channels
 from fcer.models.student_files import LoadedStudent, load_student, read_fire_scores, read_head_info
 from fcer.tracking.model_card import model_card
 
-__all__ = ["BY_FIRE", "CHAMPION", "REGISTERED", "REGISTERED_AS", "find_version", "log_student"]
+__all__ = [
+    "BY_FIRE",
+    "CHAMPION",
+    "CHANNELS_READ",
+    "FIRE_CHAMPION",
+    "REGISTERED",
+    "REGISTERED_AS",
+    "find_version",
+    "kind_of_champion",
+    "log_student",
+]
 
 REGISTERED = "fcer-student"
 CHAMPION = "champion"
+FIRE_CHAMPION = "champion-fire"
+"""Of students that read the fire alone: others cannot forecast what detections tell."""
+CHANNELS_READ = "channels"
+"""The version's tag that lists the raw channels which its student reads."""
 REGISTERED_AS = "fcer.registered"
 """The run's tag that says which version its student is: an earlier run may have registered the same."""
 BY_FIRE = "val_by_fire"
@@ -56,8 +74,14 @@ def log_student(run_id: str, folder: Path, metrics: Mapping[str, float], at: int
         _log_and_register(client, run_id, folder, metrics)
         registered = _settle(client, key)
     _link(client, run_id, registered, {f"student/{name}": value for name, value in metrics.items()}, at or now)
-    if CHAMPION not in client.get_registered_model(REGISTERED).aliases:
-        client.set_registered_model_alias(REGISTERED, CHAMPION, registered.version)
+    aliases = client.get_registered_model(REGISTERED).aliases
+    for alias in {CHAMPION, kind_of_champion(registered)} - aliases.keys():
+        client.set_registered_model_alias(REGISTERED, alias, registered.version)
+
+
+def kind_of_champion(version: ModelVersion) -> str:
+    """The alias that a version can be promoted to: students of other inputs are no rivals."""
+    return FIRE_CHAMPION if version.tags.get(CHANNELS_READ) == str(ACTIVE_FIRE) else CHAMPION
 
 
 def find_version(client: mlflow.MlflowClient, key: str) -> ModelVersion | None:
@@ -182,6 +206,7 @@ def _metadata(loaded: LoadedStudent) -> dict[str, str]:
         "arch": loaded.backbone.arch,
         "train_years": ", ".join(map(str, loaded.backbone.train_years)),
         "test_years": ", ".join(map(str, loaded.backbone.test_years)),
+        CHANNELS_READ: channels,
         "key": loaded.head.key,
     }
 
