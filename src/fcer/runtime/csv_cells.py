@@ -44,7 +44,7 @@ def rows_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 def table_text(table: pd.DataFrame, **how: Any) -> str:
     """A table as CSV, otherwise written as pandas is told."""
-    words = {name: table[name].map(_cell) for name in table if not is_numeric_dtype(table[name])}
+    words = {str(name): table[name].map(_cell) for name in table if not is_numeric_dtype(table[name])}
     quoting = _quoting([*map(str, table), *(value for column in words.values() for value in column)])
     return str(table.assign(**words).to_csv(index=False, lineterminator="\n", quoting=quoting, **how))
 

@@ -67,7 +67,8 @@ def read_sealed_csv(path: Path, **how: Any) -> pd.DataFrame:
             raise Damaged(f"{path}: its column names have changed since it was written")
     if not sealed and any(_CHECKSUM in name for name in names):
         raise Damaged(f"{path}: its first line has changed since it was written")
-    return pd.read_csv(io.StringIO(text), **how).drop(columns=_CHECKSUM, errors="ignore")
+    table: pd.DataFrame = pd.read_csv(io.StringIO(text), **how)
+    return table.drop(columns=_CHECKSUM, errors="ignore")
 
 
 def is_readable(path: Path, read: Callable[[Path], Any], *, needed: bool = True) -> bool:

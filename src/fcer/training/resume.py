@@ -38,8 +38,8 @@ def write_resume(
     content = {"key": key, "records": [tuple(record) for record in records], "learner": learner, "best": best}
     with atomic_path(file) as partial:
         torch.save(content, partial)
-        with partial.open("ab") as file:
-            file.write(UNSEALED.encode())  # what reads zip files looks for their end from behind
+        with partial.open("ab") as stream:
+            stream.write(UNSEALED.encode())  # what reads zip files looks for their end from behind
         seal(partial)
 
 
