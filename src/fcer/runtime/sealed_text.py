@@ -67,7 +67,10 @@ def read_sealed_csv(path: Path, **how: Any) -> pd.DataFrame:
             raise Damaged(f"{path}: its column names have changed since it was written")
     if not sealed and any(_CHECKSUM in name for name in names):
         raise Damaged(f"{path}: its first line has changed since it was written")
-    table: pd.DataFrame = pd.read_csv(io.StringIO(text), **how)
+    try:
+        table: pd.DataFrame = pd.read_csv(io.StringIO(text), **how)
+    except pd.errors.ParserError as error:
+        raise ValueError(" ".join(str(error).split())) from None  # its lines would break a sentence
     return table.drop(columns=_CHECKSUM, errors="ignore")
 
 
