@@ -1,6 +1,5 @@
 """Which fires calibrate a student: half of its validation fires where there are many, its members' too where few."""
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from fcer.data.synthetic.fires import Recipe, synthesize
 from fcer.errors import InputError
 from fcer.models.calibration_files import calibration_file, calibration_table_file, load_calibration
 from fcer.models.checkpoints import read_info
-from fcer.models.student_files import fire_scores_file, load_student
+from fcer.models.student_files import load_student, read_fire_scores
 from fcer.pipeline.calibration import calibrate_student
 from fcer.pipeline.calibration_log import region_curves
 from fcer.pipeline.members import plan_members
@@ -176,7 +175,7 @@ def test_many_fires_choose_or_calibrate(tmp_path: Path):
     kept = {fire.name for fire in calibrating(study.setup.open([2020]).fires([2020]))}
     calibration = load_calibration(student.folder, student.head.key)
     assert calibration is not None and not calibration.chose_epoch and len(kept) >= ENOUGH_FIRES
-    assert set(calibration.fires) == kept and not kept & set(json.loads(fire_scores_file(student.folder).read_text()))
+    assert set(calibration.fires) == kept and not kept & set(read_fire_scores(student.folder) or ())
     assert all(rule.cross_bound is None for rule in calibration.rules), "they are enough alone"
     assert any(f"its {len(kept)} validation fires chose no epoch" in line for line in lines)
     same = Study(tiny(fires, tmp_path / "work", **how, member_apart=False), say=lines.append)

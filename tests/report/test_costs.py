@@ -3,9 +3,11 @@
 import pandas as pd
 import pytest
 
+from fcer.errors import PredictionsError
 from fcer.evaluation import evaluate
 from fcer.report.costs import cost_figure, read_costs
 from fcer.report.style import looks
+from fcer.runtime.sealed_text import write_sealed_csv
 from report_cases import some_maps
 
 COSTS = pd.DataFrame(
@@ -40,3 +42,10 @@ def test_a_point_for_each_method_in_both_plots(tmp_path):
     assert [trace.x[0] for trace in figure.panels["cost_auroc_within"].data] == [4.0, 12.0]
     assert list(cost_figure(costs, results, None, looks(results.settings.methods)).panels) == ["cost_auroc_within"]
     assert read_costs([tmp_path / "none"]) is None
+    write_sealed_csv(tmp_path / "costs.csv", COSTS)
+    assert read_costs([tmp_path]).equals(costs)
+    text = (tmp_path / "costs.csv").read_text()
+    for damaged in ("", "method\n", text.replace("student", "studens"), text.replace(",", ";"), "a,b\n1\n2,3,4,5\n"):
+        (tmp_path / "costs.csv").write_text(damaged)
+        with pytest.raises(PredictionsError, match=r"costs\.csv: no table of costs .*; remove it"):
+            read_costs([tmp_path])

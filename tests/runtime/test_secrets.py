@@ -31,10 +31,30 @@ def test_a_secret_parameter_is_hidden(name: str, value: str):
         assert masked(address.format(value)) == address.format("***")
 
 
+@given(
+    st.text("abcXYZ:/ _~%-!", min_size=1).filter(lambda text: text.strip() and "://" not in text),
+    st.sampled_from(["no answer from {}: is it up?", "storage {} (see a@b.c)", "'{}'"]),
+)
+def test_a_databases_password_may_have_blanks_within_a_sentence(password: str, sentence: str):
+    hidden = sentence.format("postgresql://fcer:***@db:5432/studies")
+    assert masked(sentence.format(f"postgresql://fcer:x{password}@db:5432/studies")) == hidden
+
+
+@given(st.text("abcXYZ019@:_~%-!", min_size=1).filter(lambda text: not text[0].isdigit()))
+def test_an_address_without_a_scheme_is_one(password: str):
+    assert masked(f"tried //fcer:{password}@db/studies first") == "tried //fcer:***@db/studies first"
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "",
+        "http://127.0.0.1:5000 does not answer: ask a@b.c",
+        "at postgresql://db:5432/studies: refused; mail a@b.c",
+        "at postgresql://db: refused; mail a@b.c",
+        "https://[::1]:5000 or a@b.c",
+        "//cdn:8080/npm/pkg@1.2.3 and //server/share:x@y",
+        "// note: mail a@b",
         "sqlite:////tmp/a:b@c/mlflow.db",
         "sqlite:///work/studies.db?timeout=5",
         "http://127.0.0.1:5000",

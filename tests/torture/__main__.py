@@ -22,6 +22,7 @@ from .kills import KILLS, run_kill
 from .sound import make_sound
 from .warm import prepare
 
+_TELL_EVERY = 20.0
 ALL = [*CLASSES, *KILLS, *FAULTS]
 
 
@@ -51,14 +52,38 @@ def _one(options: argparse.Namespace, sound: Path, folder: Path) -> int:
     return run_one(Case(case.what, (*case.arguments, "--debug"), case.environment), folder)
 
 
-def _outcomes(name: str, options: argparse.Namespace, sound: Path, folder: Path) -> Iterator[Outcome]:
+def _count(name: str, options: argparse.Namespace) -> int:
     if name in CLASSES:
-        yield from run_class(name, options.seed, range(options.cases), sound, folder)
-    elif name in KILLS:
-        yield from (run_kill(name, options.seed, number, folder) for number in range(options.kills))
-    else:
-        count = options.faults * (5 if name == "flipped bit" else 1)
-        yield from (run_fault(name, options.seed, number, folder) for number in range(count))
+        return int(options.cases)
+    return int(options.kills if name in KILLS else options.faults * (5 if name == "flipped bit" else 1))
+
+
+def _outcomes(name: str, options: argparse.Namespace, sound: Path, folder: Path) -> Iterator[Outcome]:
+    numbers = range(_count(name, options))
+    if name in CLASSES:
+        return run_class(name, options.seed, numbers, sound, folder)
+    run = run_kill if name in KILLS else run_fault
+    return (run(name, options.seed, number, folder) for number in numbers)
+
+
+def _run(name: str, options: argparse.Namespace, sound: Path, folder: Path) -> int:
+    """Try a whole class, and say how it goes; how many did not hold."""
+    started = told = time.monotonic()
+    done: list[Outcome] = []
+    failed = 0
+    for outcome in _outcomes(name, options, sound, folder):
+        done.append(outcome)
+        if outcome.failure:
+            failed += 1
+            print(f"{name} {outcome.number} ({outcome.what[:80]}): {outcome.failure}", flush=True)
+        if time.monotonic() > told + _TELL_EVERY:
+            told = time.monotonic()
+            print(f"  {name}: {len(done)} of {_count(name, options)} tried, {len(done) - failed} held", flush=True)
+    accepted = sum(outcome.code == 0 and not outcome.failure for outcome in done)
+    shown = f"{accepted:>10}" if name in CLASSES else " " * 10
+    seconds = time.monotonic() - started
+    print(f"{name:<18}{len(done):>7}{len(done) - failed:>7}{shown}{seconds:>7.0f}", flush=True)
+    return failed
 
 
 def main() -> int:
@@ -79,16 +104,7 @@ def main() -> int:
             if name in FAULTS and (missing := needs(name)):
                 print(f"{name:<18}not tried: {missing}", flush=True)
                 continue
-            started = time.monotonic()
-            done = []
-            for outcome in _outcomes(name, options, sound, folder):
-                done.append(outcome)
-                if outcome.failure:
-                    failures += 1
-                    print(f"{name} {outcome.number} ({outcome.what[:80]}): {outcome.failure}", flush=True)
-            held = [outcome for outcome in done if not outcome.failure]
-            accepted = f"{sum(outcome.code == 0 for outcome in held):>10}" if name in CLASSES else " " * 10
-            print(f"{name:<18}{len(done):>7}{len(held):>7}{accepted}{time.monotonic() - started:>7.0f}", flush=True)
+            failures += _run(name, options, sound, folder)
     return 1 if failures else 0
 
 

@@ -1,7 +1,6 @@
 """From members to a student on disk: found by content, finished after a kill, frozen or trained along."""
 
 import dataclasses
-import json
 import math
 import warnings
 from pathlib import Path
@@ -19,12 +18,14 @@ from fcer.maps.predicted_maps import open_maps
 from fcer.models import load_checkpoint, predict_logits
 from fcer.models.members import Member
 from fcer.models.raw_days import predict_days
-from fcer.models.student_files import backbone_file, head_file, load_student
+from fcer.models.student_files import backbone_file, head_file, load_student, read_fire_scores
 from fcer.pipeline.costs import _spent
 from fcer.training import Distilled, HeadSettings, Teaching, distil, joint
 from fcer.training.distillation import read_history
 from fcer.training.epochs import EpochRecord
 from fcer.training.feature_cache import FeatureCache
+from fcer.training.fire_scores import write_fire_scores
+from fcer.training.history import write_history
 from fcer.uncertainty import Predictors, write_method_maps
 from plain_interval import plain_interval
 from teaching_cases import make_teaching
@@ -93,11 +94,10 @@ def test_the_folder_holds_a_student(teaching: Teaching, folders: dict[str, Path]
     assert (made.info.frozen, made.info.anchor_px, made.info.features) == (True, 4.0, 8)
     assert made.info.val_auroc == max(record.score for record in made.records)
     assert made.info.teachers == tuple(member.digest for member in teaching.teachers)
-    history = json.loads((made.folder / "history.json").read_text())
-    assert [record["epoch"] for record in history] == [1, 2, 3]
+    assert [record.epoch for record in read_history(made.folder)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize("content", ["", '[{"epoch": 1', "{}\n[]", '[{"epocH": 1}]', "[1]"])
+@pytest.mark.parametrize("content", ["", '[{"epoch": 1', "{}\n[]", '[{"epocH": 1}]', "[1]", "{}"])
 def test_a_damaged_history_is_said(content: str, tmp_path: Path):
     path = tmp_path / "history.json"
     path.write_text(content)
@@ -105,6 +105,28 @@ def test_a_damaged_history_is_said(content: str, tmp_path: Path):
         read_history(tmp_path)
     with pytest.warns(FcerWarning, match=r"history\.json: cannot be read .*what its training cost is not known"):
         assert math.isnan(_spent(path))
+
+
+def test_a_digit_of_a_history_that_flipped_is_found(tmp_path: Path):
+    """It would be logged as a curve, and added to what the method costs."""
+    path = tmp_path / "history.json"
+    write_history(path, [EpochRecord(1, 0.5, 0.25, 0.75, 0.1, 17.0)])
+    assert read_history(tmp_path)[0].score == 0.75 and _spent(path) == 17
+    path.write_text(path.read_text().replace("0.75", "0.74"))
+    with pytest.raises(CheckpointError, match=r"history\.json: its bytes have changed since it was written"):
+        read_history(tmp_path)
+    with pytest.warns(FcerWarning, match="what its training cost is not known"):
+        assert math.isnan(_spent(path))
+
+
+@pytest.mark.parametrize("damage", ["0.74", "x", '"'])
+def test_damaged_scores_by_fire_are_no_tag(damage: str, tmp_path: Path):
+    write_fire_scores(tmp_path, {"2018/a": {"auroc": 0.75}})
+    assert read_fire_scores(tmp_path) == {"2018/a": {"auroc": 0.75}}
+    path = tmp_path / "validation.json"
+    path.write_text(path.read_text().replace("0.75", damage))
+    with pytest.raises(CheckpointError, match=r"validation\.json: .*remove the folder"):
+        read_fire_scores(tmp_path)
 
 
 def test_a_frozen_backbone_is_the_members_bit_by_bit(teaching: Teaching, folders: dict[str, Path]):
@@ -139,7 +161,8 @@ def test_it_knows_its_interval_over_draws_of_the_validation_fires(along, teachin
 def test_scores_by_fire_are_those_of_its_maps(along, settings: HeadSettings, teaching: Teaching, folders):
     """What promotions compare, computed again from files, by scikit-learn and by the plain count of pairs."""
     made = distil(teaching, settings, anchor=4.0, joint=along, **folders)
-    told = json.loads((made.folder / "validation.json").read_text())
+    told = read_fire_scores(made.folder)
+    assert told is not None
     samples = teaching.validation()
     fires = [f"{fire.year}/{fire.name}" for fire in (samples.locate(k)[0] for k in range(len(samples)))]
     assert list(told) == sorted(set(fires)) and len(told) == 2

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fcer.errors import FcerWarning
+from fcer.runtime.checksums import UNSEALED, seal
 from fcer.training import MemberResult, train_member
 from fcer.training.epochs import EpochRecord
 from fcer.training.member import history_file
@@ -173,7 +174,15 @@ def test_a_state_cut_short_or_with_code_in_it_is_not_used(tmp_path):
         file.write_bytes(whole[:cut])
         with pytest.warns(FcerWarning, match="cannot be read"):
             assert read_resume(file, "k") is None
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 16  # a weight, which torch itself reads without a word
+    file.write_bytes(flipped)
+    with pytest.warns(FcerWarning, match="cannot be read"):
+        assert read_resume(file, "k") is None
     torch.save({"key": "k", "records": [], "learner": Bomb(), "best": {}}, file)
+    with file.open("ab") as stream:
+        stream.write(UNSEALED.encode())
+    seal(file)
     with pytest.warns(FcerWarning, match="cannot be read"):
         assert read_resume(file, "k") is None
 

@@ -346,7 +346,7 @@ def test_what_cannot_be_compared_is_said_before_anything_is_predicted(samples: S
     path = tmp_path / "predictions_2018.npz"
     with pytest.raises(ConfigError, match="methods: swag needs a training of its own"):
         write_method_maps(path, Predictors(members, members[0]), samples, 2018, ["swag"])
-    with pytest.raises(ConfigError, match="methods: calibrated_entropy needs a student with a calibration, and there"):
+    with pytest.raises(ConfigError, match="methods: calibrated_entropy needs a student, whose calibration it uses"):
         write_method_maps(path, Predictors(members, members[0]), samples, 2018, ["calibrated_entropy"])
     with pytest.raises(ConfigError, match="an ensemble needs two members or more, but there is 1"):
         write_method_maps(path, Predictors(members[:1], members[0]), samples, 2018, ["ensemble"])

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import rasterio
+import rasterio.shutil
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -156,6 +157,37 @@ def test_a_damaged_record_is_said(tmp_path: Path):
     (tmp_path / "record.csv").write_text("key,date\na,b\n")
     with pytest.raises(DataError, match="is no record of forecasts"):
         read_record(tmp_path / "record.csv")
+    write_record(tmp_path / "record.csv", verified(write_forecast(tmp_path / "a.tif", DAY), truth_of(tmp_path)).record)
+    read_record(tmp_path / "record.csv")
+    text = (tmp_path / "record.csv").read_text()
+    (tmp_path / "record.csv").write_text(text.replace(f",{DAY},", f",{DAY + timedelta(days=1)},"))
+    with pytest.raises(DataError, match="row 1 has changed since it was written"):
+        read_record(tmp_path / "record.csv")
+
+
+def test_a_map_that_is_not_what_was_written_is_refused(tmp_path: Path):
+    """Another day in its tags, or another pixel, would be verified as if the student had said it."""
+    path = write_forecast(tmp_path / "a.tif", DAY)
+    copy = tmp_path / "copy.tif"
+    rasterio.shutil.copy(path, copy, driver="GTiff", compress="LZW")
+    assert read_forecast(copy).key == read_forecast(path).key, "packed in another way, it is the same map"
+    with rasterio.open(copy, "r+") as image:
+        image.update_tags(PREDICTED_DATE=str(DAY + timedelta(days=1)))
+    with pytest.raises(DataError, match=r"copy\.tif: what it holds is not what was written"):
+        read_forecast(copy)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(str(DAY).encode(), str(DAY + timedelta(days=1)).encode()))
+    with pytest.raises(DataError, match=r"a\.tif: what it holds is not what was written"):
+        read_forecast(path)
+
+
+def test_a_map_that_declares_more_than_it_holds_is_refused(tmp_path: Path):
+    path, size = tmp_path / "a.tif", {"width": 400_000, "height": 400_000, "count": 3, "dtype": "float32"}
+    blocks = {"tiled": True, "blockxsize": 16384, "blockysize": 16384, "SPARSE_OK": True, "BIGTIFF": "YES"}
+    with rasterio.open(path, "w", driver="GTiff", **size, **blocks):
+        pass
+    with pytest.raises(DataError, match=r"more than its \d+ bytes can hold"):
+        read_forecast(path)
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 """`fcer cache list|clear`: what was kept to save time, how large it is, and how to be rid of it."""
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from fcer.config import Resolved
+from fcer.runtime.sealed_text import read_sealed_json
 from fcer.runtime.work import Work
 
 __all__ = ["run"]
@@ -46,7 +46,7 @@ def _caches(root: Path) -> list[_Cache]:
     for folder in sorted(path for path in root.glob("*") if path.is_dir()):
         size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
         try:
-            described = json.loads((folder / "cache.json").read_text())
+            described = read_sealed_json(folder / "cache.json")
             years = ", ".join(map(str, described["test_years"]))
             training, validation = described["samples"]
             what = f"{described['arch']} {years}: {described['what']}, {training} + {validation} samples"

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import EVERYWHERE, Fire, Place
 from fcer.errors import DataError
-from fcer.runtime.files import atomic_path
+from fcer.runtime.files import atomic_path, could_hold
 
-__all__ = ["GeoTIFFFire", "day_files", "import_rasterio", "open_geotiff", "open_raster", "write_geotiff"]
+__all__ = ["GeoTIFFFire", "check_size", "day_files", "import_rasterio", "open_geotiff", "open_raster", "write_geotiff"]
 
 _DRIVER = "GTiff"  # by a file's content alone GDAL would take it for anything, such as a list of other files
 _DATE = re.compile(r"(\d{4}-\d{2}-\d{2})\.tif")
@@ -82,6 +82,7 @@ def open_geotiff(folder: Path, *, any_folder: bool = False) -> GeoTIFFFire:
     for tif in tifs:
         try:
             with open_raster(tif) as image:
+                check_size(tif, image)
                 sizes.add((image.height, image.width))
                 if image.count != len(CHANNELS):
                     raise DataError(
@@ -160,6 +161,16 @@ def open_raster(tif: Path | str, formats: Sequence[str] = (_DRIVER,)) -> Iterato
             yield image
     finally:
         sys.unraisablehook = usual
+
+
+def check_size(tif: Path, image: Any) -> None:
+    """A DataError where an open raster declares more pixels than its bytes can stand for."""
+    declared = image.count * image.height * image.width * np.dtype(image.dtypes[0]).itemsize
+    if not could_hold(tif.stat().st_size, declared):
+        raise DataError(
+            f"{tif}: declares {image.count} bands of {image.height} x {image.width} pixels, more than its "
+            f"{tif.stat().st_size} bytes can hold; download or make it again"
+        )
 
 
 def _first_that_reads(tif: Path | str, formats: Sequence[str]) -> Any:

@@ -7,6 +7,7 @@ for a fire as HDF5 and as GeoTIFF.
 import hashlib
 import json
 import struct
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +17,7 @@ import numpy as np
 
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.fire import Fire
-from fcer.errors import DataError
+from fcer.errors import DataError, FcerWarning
 from fcer.runtime.checksums import UNSEALED, seal, verify
 from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
@@ -55,8 +56,10 @@ def survey_fires(fires: Sequence[Fire], *, cache: Path, workers: int = 0) -> dic
         fire.path: known for fire in fires if (known := _remembered(fire, cache)) is not None
     }
     unknown = [fire for fire in fires if fire.path not in surveys]
+    before = {fire.path: _memory_of(fire, cache) for fire in unknown}
     for fire, survey in map_tasks(partial(_survey_and_remember, cache=cache), unknown, workers=workers, label="survey"):
         surveys[fire.path] = survey
+        _warn_if_others(fire, before[fire.path], survey)
     return {fire: surveys[fire.path] for fire in fires}
 
 
@@ -124,12 +127,32 @@ def _survey_and_remember(fire: Fire, *, cache: Path) -> Survey | DataError:
 
 def _remembered(fire: Fire, cache: Path) -> Survey | None:
     """What an earlier command found; None where there is nothing, of other files, or damaged: it is made anew."""
+    files, survey = _memory_of(fire, cache)
+    return survey if files == _identity(fire) else None
+
+
+def _memory_of(fire: Fire, cache: Path) -> tuple[list[list[str | int]], Survey | None]:
+    """The files that were read then, and what was found."""
     path = _memory(fire, cache)
     try:
         memory = json.loads(path.read_text()) if verify(path) else None
     except (FileNotFoundError, ValueError):
-        return None
-    return Survey(**memory["survey"]) if memory and memory["files"] == _identity(fire) else None
+        memory = None
+    return (memory["files"], Survey(**memory["survey"])) if memory else ([], None)
+
+
+def _warn_if_others(fire: Fire, before: tuple[list[list[str | int]], Survey | None], now: Survey | DataError) -> None:
+    """Where values are others in a file of the same size and date, nobody may have meant to write them."""
+    files, known = before
+    if known is None or isinstance(now, DataError) or known.digest == now.digest:
+        return
+    if [file[:-1] for file in files] == [file[:-1] for file in _identity(fire)]:
+        warnings.warn(
+            f"{fire.path}: its values are others than before, while its size and date are the same: it is damaged, or "
+            "another file was put in its place; copy or make it again unless that was meant",
+            FcerWarning,
+            stacklevel=3,
+        )
 
 
 def _memory(fire: Fire, cache: Path) -> Path:

@@ -1,6 +1,5 @@
 """Values at risk: which of an agency's assets lie in which zone, and how probable fire is there."""
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ from fcer.deploy.calibrated import CalibratedMap
 from fcer.deploy.fire_map import FireMap
 from fcer.deploy.gis_extra import import_pyogrio
 from fcer.errors import DataError
-from fcer.runtime.csv_cells import guarded
+from fcer.runtime.csv_cells import rows_text
 from fcer.runtime.files import atomic_path
 
 __all__ = ["Asset", "assets_at_risk", "read_assets", "write_rows"]
@@ -99,7 +98,7 @@ def assets_at_risk(
                 **{f"zone_{miss:g}": round(share, 4) for miss, share in shares.items()},
                 "burning_today": int(predicted.today[inside].any()),
                 "pixels": int(inside.sum()),
-                **{f"asset_{key}": guarded(str(value)) for key, value in asset.attributes.items()},
+                **{f"asset_{key}": str(value) for key, value in asset.attributes.items()},
             }
         )
     return sorted(rows, key=lambda row: -row["probability_max"])
@@ -108,7 +107,5 @@ def assets_at_risk(
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows as CSV, with the columns of all of them; the file appears once it is whole."""
     columns = list(dict.fromkeys(key for row in rows for key in row))
-    with atomic_path(path) as partial, partial.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    with atomic_path(path) as partial:
+        partial.write_text(rows_text(rows, columns), encoding="utf-8", newline="")

@@ -1,5 +1,7 @@
 """Maps as Cloud-Optimized GeoTIFFs: any GIS opens them, and reads of a remote one only what it shows."""
 
+import json
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,15 @@ from numpy.typing import NDArray
 from fcer.data.fire import Place
 from fcer.data.geotiff import import_rasterio
 from fcer.errors import DataError
+from fcer.runtime.checksums import UNSEALED, seal, seal_text
 from fcer.runtime.files import atomic_path
 
-__all__ = ["NO_DATA", "write_cog"]
+__all__ = ["NO_DATA", "is_as_written", "write_cog"]
 
 NO_DATA = 255
 """In a mask, where nothing is known."""
 _TILE = 512
+_CHECKSUM = "CHECKSUM"
 
 
 def write_cog(path: Path, bands: Mapping[str, NDArray[Any]], *, place: Place | None, tags: Mapping[str, str]) -> None:
@@ -50,12 +54,34 @@ def write_cog(path: Path, bands: Mapping[str, NDArray[Any]], *, place: Place | N
         with rasterio.open(partial, "w", **profile) as image:
             image.write(stack)
             image.descriptions = tuple(bands)
-            image.update_tags(**tags, **_of_tiff(tags))
+            image.update_tags(**tags, **_of_tiff(tags), **{_CHECKSUM: UNSEALED})
         with rasterio.open(partial) as written:
             if written.crs != crs:
                 raise DataError(
                     f"{path}: a GeoTIFF cannot hold the input's coordinate system; reproject the fire to another"
                 )
+            seen = _crc(written)
+        seal(partial, seen)
+
+
+def is_as_written(image: Any) -> bool:
+    """Whether place, tags and pixels of an open map are those that `write_cog` wrote; of maps without a checksum, yes.
+
+    A copy that GDAL made, packed in another way, still is; one that was warped or edited is not.
+    """
+    said = image.tags().get(_CHECKSUM)
+    return said is None or said == seal_text(_crc(image))
+
+
+def _crc(image: Any) -> int:
+    foreign = ("AREA_OR_POINT", "TIFFTAG_", _CHECKSUM)  # GDAL's own, which copies may lack
+    tags = sorted((key, value) for key, value in image.tags().items() if not key.startswith(foreign))
+    crs = image.crs.to_string() if image.crs else ""
+    # the texts of other systems differ with PROJ's version
+    place = [crs if crs.startswith("EPSG:") else "", *tuple(image.transform)[:6]]
+    head = json.dumps([tags, place, image.shape, image.descriptions])
+    bands = image.read()
+    return zlib.crc32(bands.astype(bands.dtype.newbyteorder("<"), copy=False).tobytes(), zlib.crc32(head.encode()))
 
 
 def _of_tiff(tags: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Many fires, each to files of its own; what is odd about one never keeps the others from being predicted."""
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +11,7 @@ from fcer.data.catalog import Catalog
 from fcer.data.fire import SYNTHETIC, Fire
 from fcer.deploy.map_files import MapFiles
 from fcer.errors import ConfigError, DataError
+from fcer.runtime.csv_cells import rows_text
 
 __all__ = ["map_targets", "predict_fires", "rows_as_csv"]
 
@@ -55,8 +54,4 @@ def predict_fires(files: MapFiles, targets: Sequence[tuple[Fire, Path]], problem
 
 def rows_as_csv(rows: Sequence[dict[str, Any]]) -> str:
     """The table of predictions."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return table.getvalue()
+    return rows_text(rows, list(rows[0]))

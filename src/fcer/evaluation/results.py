@@ -11,9 +11,9 @@ import pandas as pd
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import PredictionsError
 from fcer.evaluation.comparison import TEST_COLUMNS
-from fcer.evaluation.results_check import TEXT, listed_files, read_settings, read_tables, read_tests, with_digests
+from fcer.evaluation.results_check import listed_files, read_settings, read_tables, read_tests, with_digests
 from fcer.evaluation.summary import summarize
-from fcer.runtime.csv_cells import guarded
+from fcer.runtime.csv_cells import table_text
 from fcer.runtime.files import atomic_path
 
 __all__ = ["Results", "Settings"]
@@ -205,18 +205,12 @@ class Results:
 
 def _write_table(path: Path, table: pd.DataFrame) -> None:
     with atomic_path(path) as beside:
-        _cells(table).to_csv(beside, index=False)
+        beside.write_text(table_text(table.astype(_some_counts(table, "Int64"))), encoding="utf-8", newline="")
 
 
 def _some_counts(table: pd.DataFrame, dtype: str) -> dict[str, str]:
     """Counts that controls have none of, with the type that they should have."""
     return {name: dtype for name in ("asd_images", "missed") if name in table}
-
-
-def _cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as it is written: counts as whole numbers, and no word that a spreadsheet would run."""
-    words = {name: table[name].map(guarded) for name in TEXT if name in table}
-    return table.astype(_some_counts(table, "Int64")).assign(**words)
 
 
 def _write_json(path: Path, content: Any) -> None:

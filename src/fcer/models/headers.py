@@ -14,7 +14,7 @@ from fcer.config.bounded import parse_json
 from fcer.config.conversion import filled
 from fcer.errors import CheckpointError
 from fcer.models.weights import unreadable
-from fcer.runtime.checksums import UNSEALED, Damaged, check_once, seal
+from fcer.runtime.checksums import UNSEALED, Damaged, check_once, is_seal, seal
 from fcer.runtime.files import atomic_path
 
 __all__ = ["HEADER", "check_bytes", "opened", "parse_header", "save_sealed"]
@@ -67,7 +67,8 @@ def parse_header(path: Path, metadata: dict[str, str] | None, cls: type[T], *, w
         values = parse_json(content)
         if not isinstance(values, dict):
             raise ValueError("it is not an object")
-        values.pop(_CHECKSUM, None)
+        if (sealed := values.pop(_CHECKSUM, None)) is not None and not is_seal(sealed):
+            raise ValueError("its checksum is damaged")
         return filled(cls, values)
     except ValueError as error:
         raise CheckpointError(

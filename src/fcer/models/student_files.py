@@ -20,6 +20,7 @@ from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.models.inference import fast
 from fcer.models.precision import FP32
 from fcer.models.student import HeadSpec, Student, UncertaintyHead
+from fcer.runtime.sealed_text import read_sealed_json
 
 __all__ = [
     "HeadInfo",
@@ -28,6 +29,7 @@ __all__ = [
     "fire_scores_file",
     "head_file",
     "load_student",
+    "read_fire_scores",
     "read_head_info",
     "save_student",
 ]
@@ -128,8 +130,23 @@ def head_file(folder: Path) -> Path:
 
 
 def fire_scores_file(folder: Path) -> Path:
-    """Where a student's validation scores lie, fire by fire: {fire: {score: value}} as JSON."""
+    """Where a student's validation scores lie, fire by fire."""
     return folder / "validation.json"
+
+
+def read_fire_scores(folder: Path) -> dict[str, dict[str, float]] | None:
+    """{fire: {score: value}}; None where the student has none, a CheckpointError where the file is damaged."""
+    path = fire_scores_file(folder)
+    if not path.is_file():
+        return None
+    try:
+        content = read_sealed_json(path)
+        scores = content.get("fires", content)  # versions before wrote the fires alone
+        return {fire: {name: value + 0 for name, value in of.items()} for fire, of in scores.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path}: cannot be read ({error}); remove the folder {folder.name}, and the student is distilled again"
+        ) from None
 
 
 def save_student(

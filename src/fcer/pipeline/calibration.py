@@ -30,7 +30,7 @@ from fcer.pipeline.scoring import prior_of
 from fcer.pipeline.study_data import Say, StudyData
 from fcer.pipeline.validation_maps import members_beside, other_maps, validation_maps
 from fcer.runtime import doors
-from fcer.runtime.files import atomic_path
+from fcer.runtime.sealed_text import is_readable, read_sealed_csv, write_sealed_csv
 
 __all__ = ["calibrate_student", "student_guarantees"]
 
@@ -63,7 +63,8 @@ def calibrate_student(
     calibrators = tuple(doors.signed(doors.CALIBRATORS, name) for name in calibrator.installed)
     beside = members_beside(loaded, members)
     there = None if anew else load_calibration(folder, loaded.head.key)
-    if there is not None and _serves(there, misses, calibrators, beside):
+    told = there is not None and is_readable(calibration_table_file(folder), read_sealed_csv, needed=False)
+    if there is not None and told and _serves(there, misses, calibrators, beside):
         return there
     prior = prior_of(data.config)
     with ExitStack() as opened:
@@ -94,8 +95,7 @@ def calibrate_student(
         expected=expected,
         calibrators=calibrators,
     )
-    with atomic_path(calibration_table_file(folder)) as partial:
-        table.to_csv(partial, index=False)
+    write_sealed_csv(calibration_table_file(folder), table)
     save_calibration(folder, calibration)
     tell_calibration(say, folder.name, calibration, choice, misses)
     return calibration

@@ -11,6 +11,7 @@ from fcer.core.risk_control import ENOUGH_FIRES
 from fcer.models.calibration_files import Calibration, calibration_file, calibration_table_file
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.study_data import Say
+from fcer.runtime.sealed_text import read_sealed_csv
 
 __all__ = ["log_calibration", "region_curves", "tell_calibration"]
 
@@ -46,7 +47,7 @@ def log_calibration(log: RunLog, folder: Path, where: str) -> None:
     log.file(calibration_file(folder), where)
     path = calibration_table_file(folder)
     if path.is_file():  # an older version wrote none
-        table = pd.read_csv(path)
+        table = read_sealed_csv(path)
         log.file(path, where)
         log.tables({path.stem: table})
         log.curves(region_curves(table))

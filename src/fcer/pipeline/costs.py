@@ -1,6 +1,5 @@
 """What each method costs, beside what it is worth: `costs.csv` in the results."""
 
-import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ import pandas as pd
 from fcer.errors import FcerWarning
 from fcer.pipeline.run_log import RunLog
 from fcer.pipeline.year_maps import YearToPredict
-from fcer.runtime.files import atomic_path
+from fcer.runtime.sealed_text import write_sealed_csv
+from fcer.training.history import history_of, read_epochs
 from fcer.training.member import history_file
 from fcer.uncertainty.costs import Cost, measure_costs
 from fcer.uncertainty.families import family_facts
@@ -26,8 +26,7 @@ def write_costs(planned: Sequence[YearToPredict], out: Path, log: RunLog) -> pd.
     trained = {name: _seconds(name, first.predictors) for name in first.methods}
     costs = measure_costs(first.predictors, first.samples, first.methods, trained)
     table = pd.DataFrame(costs, columns=Cost._fields)
-    with atomic_path(out / "costs.csv") as partial:
-        table.to_csv(partial, index=False)
+    write_sealed_csv(out / "costs.csv", table)
     log.file(out / "costs.csv", "results")
     log.metrics({f"cost/{cost.method}/ms": cost.ms_per_sample for cost in costs})
     return table
@@ -39,7 +38,7 @@ def _seconds(name: str, predictors: Predictors) -> float:
     if name.startswith("ensemble"):
         return members
     if name == "student" and predictors.student is not None:
-        return members + _spent(predictors.student.folder / "history.json")
+        return members + _spent(history_of(predictors.student.folder))
     if name in predictors.families:
         own = float(family_facts(predictors.families[name])["seconds"])
         return own if name == "packed" else backbone + own
@@ -55,8 +54,8 @@ def _spent(history: Path) -> float:
     if not history.exists():
         return math.nan
     try:
-        return float(sum(record["seconds"] for record in json.loads(history.read_bytes())))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        return float(sum(record.seconds for record in read_epochs(history)))
+    except (ValueError, TypeError) as error:
         sentence = f"{history}: cannot be read ({error}), so that what its training cost is not known"
         warnings.warn(sentence, FcerWarning, stacklevel=2)
         return math.nan

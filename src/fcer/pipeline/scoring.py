@@ -14,6 +14,7 @@ from fcer.evaluation.looks import looks
 from fcer.evaluation.sample_table import sample_table
 from fcer.maps.predicted_maps import open_maps
 from fcer.pipeline.run_log import RunLog
+from fcer.runtime.csv_cells import table_text
 from fcer.runtime.files import atomic_path
 
 __all__ = ["prior_of", "score_maps"]
@@ -31,7 +32,7 @@ def _write_samples(files: Sequence[Path], out: Path, log: RunLog) -> None:
     path.unlink(missing_ok=True)
     if len(table):
         with atomic_path(path) as partial:
-            table.to_csv(partial, index=False)
+            partial.write_text(table_text(table), encoding="utf-8", newline="")
         log.file(path, "results")
 
 

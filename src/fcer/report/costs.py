@@ -6,8 +6,11 @@ from pathlib import Path
 import pandas as pd
 import plotly.graph_objects as go
 
+from fcer.errors import PredictionsError
 from fcer.evaluation.results import Results
 from fcer.report.style import Figure, Look, panel, plot_text
+from fcer.runtime.csv_cells import unguarded
+from fcer.runtime.sealed_text import read_sealed_csv
 
 __all__ = ["cost_figure", "read_costs"]
 
@@ -15,8 +18,19 @@ __all__ = ["cost_figure", "read_costs"]
 def read_costs(folders: Sequence[Path]) -> pd.DataFrame | None:
     """What methods cost, of the first evaluation that measured it."""
     files = [folder / "costs.csv" for folder in folders if (folder / "costs.csv").exists()]
-    # only an empty cell is missing: a method may be called "NA"
-    return pd.read_csv(files[0], dtype={"method": "str"}, keep_default_na=False, na_values=[""]) if files else None
+    if not files:
+        return None
+    try:
+        # only an empty cell is missing: a method may be called "NA"
+        costs = read_sealed_csv(files[0], dtype={"method": "str"}, keep_default_na=False, na_values=[""])
+        if not {"method", "ms_per_sample"} <= set(costs):
+            raise ValueError("a column is lacking")
+        numbers = costs.drop(columns="method").astype("float64")
+        return costs.assign(method=costs["method"].fillna("").map(unguarded), **numbers)
+    except (OSError, ValueError, KeyError) as error:
+        raise PredictionsError(
+            f"{files[0]}: no table of costs ({error}); remove it, or run fcer evaluate --out {files[0].parent} again"
+        ) from None
 
 
 def cost_figure(costs: pd.DataFrame, results: Results, zones: pd.DataFrame | None, style: Mapping[str, Look]) -> Figure:

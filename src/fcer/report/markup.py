@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from fcer.runtime.csv_cells import table_text
+
 __all__ = ["contents", "csv_text", "download", "downloads", "note", "section", "table", "table_row", "with_spread"]
 
 
@@ -62,4 +64,4 @@ def download(name: str, content: str, kind: str = "text/csv") -> str:
 
 def csv_text(frame: pd.DataFrame, digits: int | None = None) -> str:
     """A table as CSV: to the last digit, or to some digits where there are thousands of pixels."""
-    return str(frame.to_csv(index=False, float_format=None if digits is None else f"%.{digits}g"))
+    return table_text(frame, float_format=None if digits is None else f"%.{digits}g")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fcer.errors import FcerWarning
 
-__all__ = ["UNSEALED", "Damaged", "check_once", "checksum", "is_intact", "seal", "verify"]
+__all__ = ["UNSEALED", "Damaged", "check_once", "checksum", "is_intact", "is_seal", "seal", "seal_text", "verify"]
 
 _MARK = b"fcer-crc32:"
 _DIGITS = 8
@@ -42,14 +42,27 @@ def checksum(path: Path) -> str:
     return f"{found:08x}"
 
 
-def seal(path: Path) -> None:
-    """Put the file's checksum in the place of `UNSEALED`; for a file that is not yet in use, such as a partial one."""
+def seal(path: Path, crc: int | None = None) -> None:
+    """Put the file's checksum in the place of `UNSEALED`; for a file that is not yet in use, such as a partial one.
+
+    With `crc` it is of something else, such as of what a reader sees of the file.
+    """
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as content:
         found = content.find(UNSEALED.encode())
         if found < 0:
             raise ValueError(f"{path}: no room for a checksum was left in it")
         place = found + len(_MARK)
-        content[place : place + _DIGITS] = f"{_without(content, place):08x}".encode()
+        content[place : place + _DIGITS] = f"{_without(content, place) if crc is None else crc:08x}".encode()
+
+
+def seal_text(crc: int) -> str:
+    """What `seal` leaves in the file."""
+    return f"{_MARK.decode()}{crc:08x}"
+
+
+def is_seal(text: object) -> bool:
+    """Whether a text is what `seal` leaves."""
+    return isinstance(text, str) and _SEAL.fullmatch(text.encode()) is not None
 
 
 def verify(path: Path) -> bool:

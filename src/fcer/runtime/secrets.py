@@ -10,7 +10,11 @@ _SECRET = re.compile(r"pass|pwd|secret|token|credential|signature|api_?key|acces
 """Names of query parameters whose values nobody else should see."""
 _SCHEME = r"[A-Za-z][\w+.-]{0,40}://"
 """Of bounded length, or a long word would be searched once from each of its letters."""
-_ADDRESS = re.compile(rf"{_SCHEME}\S+")
+_PORT = r"(?!\d+(?:\W|$))"
+_SPACED = rf"(?!\[)[^\s:/?#@]*:{_PORT}[^\s@](?:(?!://)[^@\n]){{0,100}}@"
+"""A user and a password that may have blanks: a colon that no port follows, and an @ on the same line."""
+_ADDRESS = re.compile(rf"{_SCHEME}(?:{_SPACED})?\S+")
+_SCHEMELESS = re.compile(rf"(?<![\w:/.])//(?!\[)[^\s:/?#@]+:{_PORT}\S+@\S+")
 _DATABASE = re.compile(rf"(?!https?:){_SCHEME}.*", re.IGNORECASE | re.DOTALL)
 _PARAMETER = re.compile(r"(?<=[?&;])([^=&;#]+)=([^&;#]*)")
 
@@ -23,13 +27,16 @@ def masked(text: str) -> str:
 
     >>> masked("postgresql://fcer:p@s/s w@db:5432/studies")
     'postgresql://fcer:***@db:5432/studies'
+    >>> masked("at mysql://fcer:two words@db/studies no answer, nor does //fcer:hidden@db")
+    'at mysql://fcer:***@db/studies no answer, nor does //fcer:***@db'
     >>> masked("see mysql://db/studies?user=fcer&password=hidden and https://token@host:5000/path")
     'see mysql://db/studies?user=fcer&password=*** and https://***@host:5000/path'
     """
-    # A text that is all one database's address may have blanks in its password
-    return (
-        _masked_address(text) if _DATABASE.fullmatch(text) else _ADDRESS.sub(lambda one: _masked_address(one[0]), text)
-    )
+    # A text that is all one database's address may have anything in its password
+    if _DATABASE.fullmatch(text):
+        return _masked_address(text)
+    text = _SCHEMELESS.sub(lambda one: _masked_address(f"x:{one[0]}")[2:], text)
+    return _ADDRESS.sub(lambda one: _masked_address(one[0]), text)
 
 
 def _masked_address(address: str) -> str:

@@ -1,8 +1,6 @@
 """What came of a study: its trials as a table, what mattered, and optuna's plots on one page."""
 
-import csv
 import html
-import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,6 +15,7 @@ from optuna.importance import get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 from plotly.offline import get_plotlyjs
 
+from fcer.runtime.csv_cells import rows_text
 from fcer.runtime.files import atomic_path
 from fcer.search.liveness import WORKER
 from fcer.search.page import FEW, opening
@@ -53,13 +52,11 @@ def trials_csv(trials: Sequence[FrozenTrial], space: Space, references: Sequence
     beside = {f"{row['name']}_{score}": row[score] for row in references for score in ("auroc", "auroc_within")}
     columns = ["number", "state", "counts", "paper", *_SCORES, *beside, *searched]
     columns += ["retry_of", "failure", "worker", "started", "ended"]
-    text = io.StringIO()
-    table = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    table.writeheader()
+    rows = []
     for trial in trials:
         attributes = trial.user_attrs
         settings = {name: _plain(value) for name, value in space.settings(trial.params).items()}
-        table.writerow(
+        rows.append(
             {
                 "number": trial.number,
                 "state": trial.state.name.lower(),
@@ -75,7 +72,7 @@ def trials_csv(trials: Sequence[FrozenTrial], space: Space, references: Sequence
                 "ended": trial.datetime_complete or "",
             }
         )
-    return text.getvalue()
+    return rows_text(rows, columns)
 
 
 def importances(study: optuna.Study) -> dict[str, float]:

@@ -27,7 +27,7 @@ import fcer
 from fcer.data.channels import ACTIVE_FIRE
 from fcer.models.calibration_files import calibration_file, load_calibration
 from fcer.models.raw_days import needed_channels
-from fcer.models.student_files import LoadedStudent, fire_scores_file, load_student, read_head_info
+from fcer.models.student_files import LoadedStudent, load_student, read_fire_scores, read_head_info
 from fcer.tracking.model_card import model_card
 
 __all__ = [
@@ -148,8 +148,8 @@ def _log_and_register(client: mlflow.MlflowClient, run_id: str, folder: Path, me
 
 def _by_fire(folder: Path) -> dict[str, str]:
     """The validation scores of each fire, where the student's folder has them: promotions are decided by pairs."""
-    path = fire_scores_file(folder)
-    return {BY_FIRE: json.dumps(json.loads(path.read_text(encoding="utf-8")))} if path.is_file() else {}
+    scores = read_fire_scores(folder)
+    return {} if scores is None else {BY_FIRE: json.dumps(scores)}
 
 
 def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: LoadedStudent) -> ModelInfo:

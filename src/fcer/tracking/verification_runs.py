@@ -11,6 +11,7 @@ import mlflow
 from mlflow.exceptions import MlflowException
 from mlflow.utils.mlflow_tags import MLFLOW_PARENT_RUN_ID
 
+from fcer.runtime.csv_cells import table_text
 from fcer.tracking.runs import TrackedRun
 from fcer.tracking.server import failed
 from fcer.tracking.views import CHARTED
@@ -53,7 +54,7 @@ def log_season(
             attach = earlier[0] if earlier else None
             with run.child(str(day.day), {"date": str(day.day), **settings}, reopen=True, attach=attach) as one:
                 one.dated(day.metrics, day.day, new_year)
-                one.text(day.rows.to_csv(index=False), "forecasts.csv")
+                one.text(table_text(day.rows), "forecasts.csv")
                 one.tags({_DAY: str(day.day), _MARK: day.mark})
         for path in files:
             run.file(path)

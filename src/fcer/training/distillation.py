@@ -4,7 +4,6 @@ The folder is named by everything that decides the student. One that is there is
 killed is finished, and ends with the weights that it would have had.
 """
 
-import json
 import math
 import warnings
 from dataclasses import asdict, dataclass, replace
@@ -18,7 +17,6 @@ from fcer.core.regions import radius_in_pixels
 from fcer.core.segmentation import FIRE_THRESHOLD
 from fcer.errors import CheckpointError, ConfigError, FcerWarning
 from fcer.models.student_files import HeadInfo, head_file, read_head_info, save_student
-from fcer.runtime.files import atomic_path
 from fcer.runtime.steps import Step
 from fcer.training.epochs import EpochRecord, OnEpoch, still_rising
 from fcer.training.error_head import MemberErrors, fit_error_head
@@ -28,6 +26,7 @@ from fcer.training.feature_shards import ERROR
 from fcer.training.fire_scores import scores_by_fire, write_fire_scores
 from fcer.training.head import HeadTask, fit_head
 from fcer.training.head_settings import HeadSettings
+from fcer.training.history import history_of, read_epochs, write_history
 from fcer.training.joint import FittedStudent, fit_jointly
 from fcer.training.settings import MemberSettings
 from fcer.training.teaching import ENSEMBLE, Teaching
@@ -174,10 +173,10 @@ def _warn_if_still_rising(info: HeadInfo, planned: int) -> None:
 
 def read_history(folder: Path) -> list[EpochRecord]:
     """Every epoch of the student in `folder`."""
-    path = folder / "history.json"
+    path = history_of(folder)
     try:
-        return [EpochRecord(**record) for record in json.loads(path.read_bytes())]
-    except (OSError, ValueError, TypeError, RecursionError) as error:
+        return read_epochs(path)
+    except (OSError, ValueError) as error:
         raise CheckpointError(
             f"{path}: cannot be read ({error}); remove the folder {folder.name}, and the student is distilled again"
         ) from None
@@ -231,7 +230,5 @@ def _info(
 
 def _write(folder: Path, fitted: FittedStudent, info: HeadInfo) -> None:
     """The history first: where the head is, all is there."""
-    rows = [{name: value for name, value in record._asdict().items() if value is not None} for record in fitted.records]
-    with atomic_path(folder / "history.json") as partial:
-        partial.write_text(json.dumps(rows, indent=1) + "\n")
+    write_history(history_of(folder), fitted.records)
     save_student(folder, fitted.backbone, fitted.info, fitted.head, info)

@@ -5,7 +5,6 @@ lies in a folder named by everything that decides its content. It is written sha
 whole, and a caching that was killed goes on with the next.
 """
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fcer.config.bounded import parse_json
 from fcer.data.channels import reads_land_cover
 from fcer.data.samples import Samples
 from fcer.errors import FcerError
@@ -25,8 +23,8 @@ from fcer.models.ensemble import BATCH, pass_through
 from fcer.models.headers import save_sealed
 from fcer.models.persistence_baseline import burning_today
 from fcer.runtime.checksums import is_intact
-from fcer.runtime.files import atomic_path
 from fcer.runtime.parallel import map_tasks
+from fcer.runtime.sealed_text import is_readable, read_sealed_json, write_sealed_json
 from fcer.runtime.steps import Step
 from fcer.training.distributed import put_on
 from fcer.training.feature_shards import CachedSplit
@@ -111,6 +109,7 @@ def cache_features(teaching: Teaching, root: Path) -> FeatureCache:
             method_named(teaching.teacher).check(teaching.predictors)
         left = sum(shard.stop - shard.start for shard in missing) / sum(shard.stop - shard.start for shard in shards)
         _make_room(folder, cached_bytes(teaching), left)
+    if missing or not is_readable(_description(folder), read_sealed_json):
         _describe(folder, teaching)
         _fill(missing, teaching)
     training, validation = (CachedSplit([shard.path for shard in some]) for some in splits.values())
@@ -133,7 +132,7 @@ def open_cache(folder: Path) -> FeatureCache:
         CachedSplit(sorted(folder.glob(f"{split}-*.safetensors"))) for split in ("training", "validation")
     )
     try:
-        described = parse_json((folder / "cache.json").read_text())
+        described = read_sealed_json(_description(folder))
         key, samples, fires = described["key"], described["samples"], described["fires"]
     except (OSError, ValueError, KeyError, TypeError):
         key, samples, fires = "", None, []
@@ -211,8 +210,11 @@ def _describe(folder: Path, teaching: Teaching) -> None:
         "key": cache_key(teaching),
         "decided_by": _decided_by(teaching),
     }
-    with atomic_path(folder / "cache.json") as partial:
-        partial.write_text(json.dumps(content, indent=1) + "\n")
+    write_sealed_json(_description(folder), content)
+
+
+def _description(folder: Path) -> Path:
+    return folder / "cache.json"
 
 
 def _fill(missing: Sequence[_Shard], teaching: Teaching) -> None:

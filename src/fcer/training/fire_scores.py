@@ -1,6 +1,5 @@
 """A student's validation scores fire by fire: what a later student is compared with, on the same fires."""
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from fcer.models.student_files import fire_scores_file
-from fcer.runtime.files import atomic_path
+from fcer.runtime.sealed_text import write_sealed_json
 from fcer.training.validation_region import RankedPixels
 
 __all__ = ["FireScores", "scores_by_fire", "write_fire_scores"]
@@ -32,5 +31,4 @@ def scores_by_fire(ranked: RankedPixels, fire_N: Sequence[str]) -> FireScores:
 
 def write_fire_scores(folder: Path, scores: FireScores) -> None:
     """As JSON, whole or not at all."""
-    with atomic_path(fire_scores_file(folder)) as partial:
-        partial.write_text(json.dumps(scores, indent=1) + "\n", encoding="utf-8")
+    write_sealed_json(fire_scores_file(folder), {"fires": scores})

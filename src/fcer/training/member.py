@@ -3,7 +3,6 @@
 Read from the top: `train_member` prepares and finishes, `_epoch` trains and validates once, `_train_epoch` is one pass.
 """
 
-import json
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -24,11 +23,11 @@ from fcer.models.backbones import MARGIN, BackboneSpec, architecture
 from fcer.models.checkpoints import CheckpointInfo, read_info, save_checkpoint
 from fcer.models.device import choose_device
 from fcer.models.precision import check_precision
-from fcer.runtime.files import atomic_path
 from fcer.training.batches import check_batch_size, draw_seed, epoch_batches, load
 from fcer.training.distributed import World
 from fcer.training.epoch_loop import ModelLearner, run_epochs, set_learning_rate
 from fcer.training.epochs import EpochRecord, OnEpoch, best_epoch, check_finite
+from fcer.training.history import write_history
 from fcer.training.learner import Learner, make_learner
 from fcer.training.resume import resume_file
 from fcer.training.schedules import member_learning_rate
@@ -119,8 +118,7 @@ def train_member(
     kept = best_epoch(records)
     info = _info(dataset, task, learner.backbone.spec, records[kept - 1].score)
     if world.is_main:
-        with atomic_path(history_file(path)) as partial:  # before the checkpoint: where that is, all is there
-            partial.write_text(json.dumps([record._asdict() for record in records], indent=1) + "\n")
+        write_history(history_file(path), records)  # before the checkpoint: where that is, all is there
         save_checkpoint(path, learner.backbone, info)
         task.resume.unlink(missing_ok=True)
     world.share(None)  # nobody leaves before the checkpoint is there

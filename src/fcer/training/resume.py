@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fcer.errors import FcerWarning
+from fcer.runtime.checksums import UNSEALED, seal, verify
 from fcer.runtime.files import atomic_path
 from fcer.training.epochs import EpochRecord
 
@@ -37,6 +38,9 @@ def write_resume(
     content = {"key": key, "records": [tuple(record) for record in records], "learner": learner, "best": best}
     with atomic_path(file) as partial:
         torch.save(content, partial)
+        with partial.open("ab") as stream:
+            stream.write(UNSEALED.encode())  # what reads zip files looks for their end from behind
+        seal(partial)
 
 
 def read_resume(file: Path, key: str, *, warn: bool = True) -> Resume | None:
@@ -44,6 +48,8 @@ def read_resume(file: Path, key: str, *, warn: bool = True) -> Resume | None:
     if not file.exists():
         return None
     try:
+        if not verify(file):
+            raise ValueError("it carries no checksum")
         content = torch.load(file, map_location="cpu", weights_only=True)
         if content["key"] == key:
             records = [EpochRecord(*record) for record in content["records"]]

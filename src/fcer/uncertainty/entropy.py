@@ -1,8 +1,9 @@
 """Entropy of a backbone's probability (Shannon 1948), which costs nothing, and of that probability once calibrated."""
 
 from fcer.core.disagreement import entropy
-from fcer.errors import ConfigError
-from fcer.models.calibration_files import Calibration, load_calibration
+from fcer.core.recalibration import NONE, Recalibration
+from fcer.errors import ConfigError, warn
+from fcer.models.calibration_files import load_calibration
 from fcer.uncertainty.predictors import FloatMaps, Predictors, SeenBatch
 from fcer.uncertainty.registry import Method, method
 
@@ -24,19 +25,21 @@ class CalibratedEntropy(Method):
 
     def unc(self, seen: SeenBatch) -> FloatMaps:
         """In bits, 1 where the calibrated probability is one half."""
-        calibration = _calibration(seen.predictors)
-        assert calibration is not None
-        return entropy(calibration.recalibration.apply(seen.prob_BHW))
+        return entropy(_recalibration(seen.predictors).apply(seen.prob_BHW))
 
     def check(self, predictors: Predictors) -> None:
-        """There must be a calibration, which is made with the student."""
-        if _calibration(predictors) is None:
+        """A calibration is made with the student; too few validation fires allow none, which is said."""
+        if predictors.student is None:
             raise ConfigError(
-                "methods: calibrated_entropy needs a student with a calibration, and there is none; add student to "
-                "--methods, or run fcer calibrate on it, or leave calibrated_entropy out"
+                "methods: calibrated_entropy needs a student, whose calibration it uses; add student to --methods, or "
+                "leave it out"
             )
+        if _recalibration(predictors) is NONE:
+            warn(f"{predictors.student.folder}: has no calibration, so that calibrated_entropy is entropy here")
 
 
-def _calibration(predictors: Predictors) -> Calibration | None:
+def _recalibration(predictors: Predictors) -> Recalibration:
     student = predictors.student
-    return None if student is None else load_calibration(student.folder, student.head.key)
+    assert student is not None
+    calibration = load_calibration(student.folder, student.head.key)
+    return NONE if calibration is None else calibration.recalibration

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from fcer.core.regions import PIXEL_METRES
 from fcer.data.fire import Place
-from fcer.data.geotiff import import_rasterio, open_raster
+from fcer.data.geotiff import check_size, import_rasterio, open_raster
+from fcer.deploy.cog import is_as_written
 from fcer.deploy.ground import ground_of
 from fcer.errors import DataError
 from fcer.models.expectations import Expectations
@@ -119,13 +120,17 @@ def read_forecast(path: Path) -> Forecast:
     rasterio = import_rasterio()
     try:
         with open_raster(path) as image:
+            check_size(path, image)
             tags = {key.lower(): value for key, value in image.tags().items()}
             shape = (int(image.height), int(image.width))
             place = Place.said(image.crs.to_string() if image.crs else None, tuple(image.transform)[:6])
             box = _box(image)
             bands = _bands(image)
+            whole = is_as_written(image)
     except rasterio.errors.RasterioError as error:
         raise DataError(f"{path}: cannot be read as a GeoTIFF ({error}); {_AGAIN}") from None
+    if not whole:
+        raise DataError(f"{path}: what it holds is not what was written (by its checksum); {_AGAIN}")
     # A student's key names its record, on disk and in MLflow
     if not re.fullmatch(r"[\w .-]+", tags.get("model_student_key", "")) or "predicted_date" not in tags:
         raise DataError(f"{path}: does not say which student predicted which day; give maps that `fcer predict` wrote")

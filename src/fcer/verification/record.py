@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from fcer.errors import DataError
-from fcer.runtime.csv_cells import guarded, unguarded
-from fcer.runtime.files import atomic_path
+from fcer.runtime.csv_cells import unguarded
+from fcer.runtime.sealed_text import read_sealed_csv, write_sealed_csv
 from fcer.verification.alarms import PROMISED
 from fcer.verification.forecast import Forecast, ForecastMaps
 from fcer.verification.scores import score_day, zone_miss
@@ -123,7 +123,7 @@ def read_record(path: Path) -> pd.DataFrame:
     if not path.exists():
         return _ordered(pd.DataFrame())
     try:
-        record = pd.read_csv(path, dtype=str, keep_default_na=False)
+        record = read_sealed_csv(path, dtype=str, keep_default_na=False)
         if not set(TEXTS) - set(_LATER) <= set(record):
             raise ValueError("a column is lacking")
         record = record.assign(**{name: "" for name in _LATER if name not in record})
@@ -140,11 +140,7 @@ def read_record(path: Path) -> pd.DataFrame:
 
 def write_record(path: Path, record: pd.DataFrame) -> None:
     """The file appears once it is whole."""
-    cells = record.copy()
-    for name in TEXTS:
-        cells[name] = [guarded(text) for text in cells[name]]
-    with atomic_path(path) as partial:
-        cells.to_csv(partial, index=False, lineterminator="\n")
+    write_sealed_csv(path, record)
 
 
 def _ordered(record: pd.DataFrame) -> pd.DataFrame:

@@ -76,7 +76,7 @@ class Rehearsal:
     def _claim(self, out: Path) -> None:
         note = out / NOTE
         if note.exists():
-            if json.loads(note.read_text()).get("key") != self.step.key:
+            if _key_of(note) != self.step.key:
                 raise ConfigError(f"{out}: holds another rehearsal; choose another --out, or remove the folder")
         elif (out / "record.csv").exists():
             raise ConfigError(f"{out}: holds a record that no rehearsal made; choose another --out")
@@ -115,6 +115,13 @@ class Rehearsal:
             except DataError as error:
                 told.add(str(error))
         return paths
+
+
+def _key_of(note: Path) -> str | None:
+    try:
+        return str(json.loads(note.read_bytes())["key"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ConfigError(f"{note}: damaged; remove the folder, and the season is replayed again") from None
 
 
 def _sizes(fire: Fire) -> Sequence[Sequence[int]]:
