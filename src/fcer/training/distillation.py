@@ -136,7 +136,8 @@ def _fit(
         fitted = fit_error_head([own, *others], settings, threshold=threshold, **how)
     else:
         fitted = fit_head(HeadTask.of(cached.training, cached.validation, region, settings.target), settings, **how)
-    return FittedStudent(*teaching.backbone.original(), *fitted)
+    backbone, info = teaching.backbone.original()
+    return FittedStudent(backbone, info, fitted.head, fitted.records, fitted.best_epoch, fitted.near_fire)
 
 
 def _other_members(teaching: Teaching, cache: Path, anchor_px: float, threshold: float) -> list[MemberErrors]:
