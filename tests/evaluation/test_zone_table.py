@@ -152,6 +152,12 @@ def test_several_files_calibrate_together(calibration: PredictedMaps, held_out: 
     assert fires[2] == fires[0] + fires[1] and both.table["calibration"][0] == "2020 2019"
 
 
+def test_one_fire_alone_has_no_interval_and_exceeds_nothing(calibration: PredictedMaps):
+    one = maps_of(1, 2022, student_prob=np.zeros_like(maps_of(1, 2022).arrays["student_prob"]))
+    (row,) = zone_tables([calibration], one, ["student"], families=["threshold"], misses=[0.2]).table.to_dict("records")
+    assert row["realised_miss"] == 1 and np.isnan(row["miss_low"]) and not row["exceeds"]
+
+
 def test_too_few_fires_leave_a_row_without_a_zone(held_out: PredictedMaps):
     few = maps_of(8, 2018)
     with pytest.warns(FcerWarning, match=r"too few fires to guarantee a miss of 0.05 of threshold zones \(\d fires\)"):

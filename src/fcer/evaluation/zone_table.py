@@ -152,6 +152,8 @@ _BY_FIRE_COLUMNS = [*("year", "method", "family", "nominal_miss", "fitted", "fir
 def _row(held: FireZones, rule: ZoneRule, place: int, draws: IntArray) -> dict[str, Any]:
     each, ones = np.arange(len(held.fire_id)), np.ones(len(held.fire_id))
     miss, area = held.miss[:, place], held.area_km2[:, place]
+    if held.has_burnt.sum() < 2:
+        draws = draws[:0]  # of one fire alone every draw is the same, which is no interval
     miss_low, miss_high = percentile_interval(bootstrap_ratio(miss, ones, each, draws))
     area_low, area_high = percentile_interval(bootstrap_ratio(area, ones, each, draws))
     burnt = float(held.burnt_km2.mean())

@@ -48,9 +48,9 @@ def area_sentences(tests: pd.DataFrame) -> list[str]:
 
 def realised(row: Mapping[Any, Any]) -> str:
     """The realised miss with its interval."""
-    numbers = (row["realised_miss"], row["miss_low"], row["miss_high"])
-    shown, low, high = ("undefined" if math.isnan(value) else f"{value:.3f}" for value in numbers)
-    return f"{shown} ({low} to {high})"
+    shown = "undefined" if math.isnan(row["realised_miss"]) else f"{row['realised_miss']:.3f}"
+    known = not math.isnan(row["miss_low"])
+    return f"{shown} ({row['miss_low']:.3f} to {row['miss_high']:.3f})" if known else f"{shown} (no interval)"
 
 
 def _name(row: Mapping[Any, Any]) -> str:
