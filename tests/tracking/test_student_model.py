@@ -1,6 +1,7 @@
 """A student in MLflow's registry: each once, with its tags, and always a champion."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -88,6 +89,7 @@ def test_the_same_student_registered_at_once_is_one_version(
     (version,) = versions_of(client, "crowded")
     named = {client.get_run(run_id).data.tags["fcer.registered"] for run_id in runs}
     assert named == {f"models:/{REGISTERED}/{version}"}
+    assert "dbutils" not in sys.modules, "MLflow's mock of a module is gone"
 
 
 def test_a_model_says_that_it_is_registered_and_has_a_card(

@@ -4,6 +4,7 @@ The first of those that read the fire alone, as detections tell it, becomes `cha
 """
 
 import json
+import threading
 import time
 import warnings
 from collections.abc import Mapping
@@ -57,6 +58,9 @@ _MODEL_ID = "model_id"
 
 _PACKAGES = ("mlflow", "torch", "numpy", "safetensors", "scipy", "tqdm")
 """What loading the model needs besides this package, which travels with it."""
+
+_ONE_AT_A_TIME = threading.Lock()
+"""While MLflow reads a model's code it puts a mock module into the process; of two at once it leaves one there."""
 
 
 def log_student(run_id: str, folder: Path, metrics: Mapping[str, float], at: int | None = None) -> None:
@@ -156,20 +160,21 @@ def _log_model(client: mlflow.MlflowClient, run_id: str, folder: Path, loaded: L
     run = client.get_run(run_id)
     # By itself MLflow would put it into the default experiment, as the run is not the active one
     model = client.create_logged_model(run.info.experiment_id, "student", run_id, params=run.data.params)
-    logged: ModelInfo = Model.log(
-        artifact_path=None,
-        name=model.name,
-        model_id=model.model_id,
-        flavor=mlflow.pyfunc,
-        # Not told of the run: else all of the run's metrics, the machine's too, would become the model's
-        python_model=str(Path(__file__).with_name("served_student.py")),
-        artifacts={"student": str(folder)},
-        code_paths=[str(Path(fcer.__file__).parent)],
-        pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
-        signature=_signature(calibration_file(folder).exists()),
-        input_example=_example(loaded),
-        metadata=_metadata(loaded),
-    )
+    with _ONE_AT_A_TIME:
+        logged: ModelInfo = Model.log(
+            artifact_path=None,
+            name=model.name,
+            model_id=model.model_id,
+            flavor=mlflow.pyfunc,
+            # Not told of the run: else all of the run's metrics, the machine's too, would become the model's
+            python_model=str(Path(__file__).with_name("served_student.py")),
+            artifacts={"student": str(folder)},
+            code_paths=[str(Path(fcer.__file__).parent)],
+            pip_requirements=[f"{name}=={version(name).partition('+')[0]}" for name in _PACKAGES],
+            signature=_signature(calibration_file(folder).exists()),
+            input_example=_example(loaded),
+            metadata=_metadata(loaded),
+        )
     return logged
 
 
