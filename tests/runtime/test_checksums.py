@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
-from fcer.runtime.checksums import UNSEALED, Damaged, check_once, checksum, seal, verify
+from fcer.runtime.checksums import UNSEALED, Damaged, check_once, seal, verify
 
 
 def safetensors(path: Path) -> None:
@@ -84,13 +84,14 @@ def test_one_that_was_never_sealed_is_damaged(tmp_path: Path):
         verify(tmp_path / "file")
 
 
-def test_a_checksum_beside_is_read_once_for_each_state(tmp_path: Path):
+def test_a_sealed_file_is_checked_again_when_its_state_changes(tmp_path: Path):
     path = tmp_path / "shard"
-    path.write_bytes(bytes(1000))
-    noted = checksum(path)
-    check_once(path, noted)
-    check_once(path, noted)
-    path.write_bytes(bytes(999) + b"\x01")
-    with pytest.raises(Damaged, match="shard: its bytes have changed"):
-        check_once(path, noted)
-    assert checksum(path) != noted
+    text(path)
+    seal(path)
+    check_once(path)
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(Damaged):
+            check_once(path)

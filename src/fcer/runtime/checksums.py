@@ -4,7 +4,7 @@ CRC-32 finds every flipped bit and every burst of up to 32, and all but one in f
 else; it reads 2 GB/s where SHA-256 reads 1.3 and BLAKE2b 0.4. It finds damage, not forgery.
 
 A format that has room for a text (a header, an attribute, a field) is sealed inside: whoever writes it puts
-`UNSEALED` there, and `seal` overwrites it in place. Of one that has none the `checksum` is noted beside it.
+`UNSEALED` there, and `seal` overwrites it in place.
 In a safetensors file that is a field of our own JSON header: texts of its metadata beside one another have no order,
 and the same weights would make other bytes.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fcer.errors import FcerWarning
 
-__all__ = ["UNSEALED", "Damaged", "check_once", "checksum", "is_intact", "is_seal", "seal", "seal_text", "verify"]
+__all__ = ["UNSEALED", "Damaged", "check_once", "is_intact", "is_seal", "seal", "seal_text", "verify"]
 
 _MARK = b"fcer-crc32:"
 _DIGITS = 8
@@ -31,15 +31,6 @@ _READ_BYTES = 1 << 20
 
 class Damaged(ValueError):
     """A file's bytes are not those that were written."""
-
-
-def checksum(path: Path) -> str:
-    """CRC-32 of a file's bytes in eight hexadecimal digits."""
-    found = 0
-    with path.open("rb") as file:
-        while block := file.read(_READ_BYTES):
-            found = zlib.crc32(block, found)
-    return f"{found:08x}"
 
 
 def seal(path: Path, crc: int | None = None) -> None:
@@ -92,23 +83,19 @@ def _without(content: mmap.mmap, place: int) -> int:
     return found
 
 
-_known: dict[tuple[Path, str], tuple[int, ...]] = {}
+_known: dict[Path, tuple[int, ...]] = {}
 
 
-def check_once(path: Path, expected: str | None = None) -> None:
-    """Damaged where the file is not as its seal, or the `expected` checksum, says.
+def check_once(path: Path) -> None:
+    """Damaged where the file is not as its seal says.
 
     Read once for each state of the file in this process: for what is opened again and again.
     """
     stat = path.stat()
     state = (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-    if _known.get((path, expected or "")) == state:
-        return
-    if expected is None:
+    if _known.get(path) != state:
         verify(path)
-    elif (actual := checksum(path)) != expected:
-        raise Damaged(f"{path}: its bytes have changed since it was written (checksum {actual}, not {expected})")
-    _known[path, expected or ""] = state
+        _known[path] = state
 
 
 def is_intact(path: Path) -> bool:

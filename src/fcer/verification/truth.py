@@ -11,12 +11,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fcer.core.arrays import BoolArray, FloatArray, IntArray
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.catalog import open_fires
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.detection_files import is_detections
 from fcer.data.detections.days import date_of, day_number, unseen_days
 from fcer.data.detections.filters import DetectionSettings, Filtered, drop
-from fcer.data.detections.grid import PIXEL_M, Grid, paint
+from fcer.data.detections.grid import Grid, paint
 from fcer.data.detections.read import read_detections
 from fcer.data.detections.table import SATELLITES
 from fcer.data.fire import Fire
@@ -137,7 +138,9 @@ def _grid_of(forecast: Forecast) -> Grid:
     """The forecast's grid as detections are painted on: 375 m, north up, in a UTM zone."""
     place = forecast.place
     code = place.crs.partition(":")[2] if place is not None and place.crs is not None else ""
-    straight = place is not None and np.allclose(np.array(place.transform)[[0, 1, 3, 4]], [PIXEL_M, 0, 0, -PIXEL_M])
+    straight = place is not None and np.allclose(
+        np.array(place.transform)[[0, 1, 3, 4]], [PIXEL_METRES, 0, 0, -PIXEL_METRES]
+    )
     if place is None or not straight or not code.isdigit() or int(code) // 100 not in (326, 327):
         raise DataError(
             f"{forecast.path}: its grid is not one of 375 m in a UTM zone, on which detections can be painted; "

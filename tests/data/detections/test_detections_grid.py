@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from rasterio.warp import transform
 
 from detection_cases import burning, frame_of, written
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.detections import DetectionSettings, ingest
 from fcer.data.detections.events import find_events
-from fcer.data.detections.grid import PIXEL_M, Grid, grid_around, paint
+from fcer.data.detections.grid import Grid, grid_around, paint
 from fcer.data.detections.layers import Layers, slope_and_aspect
 from fcer.data.detections.read import read_file
 from fcer.data.detections.table import Detections
@@ -76,12 +77,12 @@ def at_metres(
 def test_a_detection_covers_the_cells_in_its_pixel_and_the_nearest(
     tmp_path_factory: pytest.TempPathFactory, row: float, column: float, scan: float, track: float
 ):
-    x, y = GRID.left + column * PIXEL_M, GRID.top - row * PIXEL_M
+    x, y = GRID.left + column * PIXEL_METRES, GRID.top - row * PIXEL_METRES
     seen = at_metres(tmp_path_factory.mktemp("one"), np.array([x]), np.array([y]), round(scan, 2), round(track, 2))
     painted = paint(GRID, seen, np.zeros(1, np.int64), 1)[0] > 0
     (row,), (column,) = GRID.pixels(seen)
     rows, columns = np.indices(painted.shape) + 0.5
-    wide, high = seen.scan[0] * 500 / PIXEL_M, seen.track[0] * 500 / PIXEL_M
+    wide, high = seen.scan[0] * 500 / PIXEL_METRES, seen.track[0] * 500 / PIXEL_METRES
     nearest = (np.floor(rows) == np.floor(row)) & (np.floor(columns) == np.floor(column))
     across = (np.abs(columns - column) <= wide) | (np.floor(columns) == np.floor(column))
     down = (np.abs(rows - row) <= high) | (np.floor(rows) == np.floor(row))
@@ -96,7 +97,7 @@ def test_neighbouring_pixels_off_nadir_leave_no_hole(tmp_path: Path):
     painted = paint(GRID, seen, np.zeros(len(seen), np.int64), 1)[0] > 0
     rows, columns = np.nonzero(painted)
     assert painted[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1].all()
-    assert painted.sum() * PIXEL_M**2 == pytest.approx(len(seen) * 800 * 780, rel=0.06)
+    assert painted.sum() * PIXEL_METRES**2 == pytest.approx(len(seen) * 800 * 780, rel=0.06)
 
 
 def test_events_are_the_same_however_detections_are_ordered(tmp_path: Path):
@@ -144,7 +145,7 @@ def test_layers_are_warped_and_slope_and_aspect_follow_elevation(tmp_path: Path)
 
 @pytest.mark.parametrize("towards", [0, 45, 90, 200, 300])
 def test_aspect_is_where_the_slope_faces(towards: float):
-    rows, columns = np.indices((9, 9)) * PIXEL_M
+    rows, columns = np.indices((9, 9)) * PIXEL_METRES
     down = np.array([-np.cos(np.radians(towards)), np.sin(np.radians(towards))])
     slope, aspect = slope_and_aspect((-0.2 * (rows * down[0] + columns * down[1])).astype(np.float32))
     np.testing.assert_allclose(slope, np.degrees(np.arctan(0.2)), rtol=1e-3)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.channels import ACTIVE_FIRE
-from fcer.data.detections.grid import PIXEL_M, transformed
+from fcer.data.detections.grid import transformed
 from fcer.data.fire import Fire
 from fcer.errors import DataError
 from fcer.runtime.files import atomic_path
@@ -32,7 +33,7 @@ def write_detections(path: Path, fires: Iterable[Fire]) -> int:
                 rows, columns = np.nonzero(hours)
                 x, y = a * (columns + 0.5) + b * (rows + 0.5) + c, d * (columns + 0.5) + e * (rows + 0.5) + f
                 lng, lat = transformed(fire.place.crs, "EPSG:4326", x, y)
-                size = f"{PIXEL_M / 1000:g}"
+                size = f"{PIXEL_METRES / 1000:g}"
                 for east, north, hour in zip(lng, lat, hours[rows, columns], strict=True):
                     time = f"{int(hour) % 24:02d}30"
                     writer.writerow((f"{north:.5f}", f"{east:.5f}", size, size, day, time, "N", "nominal", "2"))

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.detections.table import Detections
 from fcer.data.fire import Place
 from fcer.data.geotiff import import_rasterio
 from fcer.errors import DataError
 
-__all__ = ["PIXEL_M", "Grid", "grid_around", "paint", "transformed"]
+__all__ = ["Grid", "grid_around", "paint", "transformed"]
 
-PIXEL_M = 375.0
 _NORTH, _SOUTH = 84.0, -80.0
 """As far as UTM goes."""
 _WIDE_KM = 600.0
@@ -32,18 +32,18 @@ class Grid:
     @property
     def place(self) -> Place:
         """As a fire's file says it."""
-        return Place(f"EPSG:{self.epsg}", (PIXEL_M, 0.0, self.left, 0.0, -PIXEL_M, self.top))
+        return Place(f"EPSG:{self.epsg}", (PIXEL_METRES, 0.0, self.left, 0.0, -PIXEL_METRES, self.top))
 
     def lnglat(self) -> tuple[float, float]:
         """Of the middle."""
-        x, y = self.left + self.width / 2 * PIXEL_M, self.top - self.height / 2 * PIXEL_M
+        x, y = self.left + self.width / 2 * PIXEL_METRES, self.top - self.height / 2 * PIXEL_METRES
         lng, lat = transformed(f"EPSG:{self.epsg}", "EPSG:4326", np.array([x]), np.array([y]))
         return float(lng[0]), float(lat[0])
 
     def pixels(self, detections: Detections) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Row and column of detections, with fractions; pixel (0, 0) spans from 0 to 1."""
         x, y = transformed("EPSG:4326", f"EPSG:{self.epsg}", detections.longitude, detections.latitude)
-        return (self.top - y) / PIXEL_M, (x - self.left) / PIXEL_M
+        return (self.top - y) / PIXEL_METRES, (x - self.left) / PIXEL_METRES
 
 
 def grid_around(detections: Detections, *, margin: int, min_side: int) -> Grid:
@@ -66,11 +66,11 @@ def grid_around(detections: Detections, *, margin: int, min_side: int) -> Grid:
             "of one UTM zone holds: many fires at once; leave it out with --bbox, or give fewer days with --dates"
         )
     width, height = (
-        max(min_side, int(np.ceil(size / PIXEL_M)) + 1 + 2 * margin) for size in (right - left, top - bottom)
+        max(min_side, int(np.ceil(size / PIXEL_METRES)) + 1 + 2 * margin) for size in (right - left, top - bottom)
     )
     # On multiples of 375 m, so that neighbouring fires of a zone share their pixels
-    corner_left = np.floor((left + right) / 2 / PIXEL_M - width / 2) * PIXEL_M
-    corner_top = np.ceil((top + bottom) / 2 / PIXEL_M + height / 2) * PIXEL_M
+    corner_left = np.floor((left + right) / 2 / PIXEL_METRES - width / 2) * PIXEL_METRES
+    corner_top = np.ceil((top + bottom) / 2 / PIXEL_METRES + height / 2) * PIXEL_METRES
     return Grid(epsg, float(corner_left), float(corner_top), height, width)
 
 
@@ -97,7 +97,7 @@ def paint(grid: Grid, detections: Detections, days: NDArray[np.int64], count: in
 
 def _span(middle: NDArray[np.float64], size_km: NDArray[np.float32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The first and last cell whose middle a pixel covers, with the nearest one always."""
-    half = size_km.astype(np.float64) * 500 / PIXEL_M
+    half = size_km.astype(np.float64) * 500 / PIXEL_METRES
     nearest = np.floor(middle)
     first, last = np.ceil(middle - half - 0.5), np.floor(middle + half - 0.5)
     return np.minimum(first, nearest).astype(np.int64), np.maximum(last, nearest).astype(np.int64)

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.channels import ACTIVE_FIRE, ANGLES, CHANNELS, LAND_COVER
-from fcer.data.detections.grid import PIXEL_M, Grid
+from fcer.data.detections.grid import Grid
 from fcer.data.geotiff import import_rasterio, open_raster
 from fcer.errors import ConfigError, DataError
 
@@ -60,7 +61,7 @@ class Layers:
 
 def slope_and_aspect(elevation: Image) -> tuple[Image, Image]:
     """Degrees of the slope, and where it faces: downhill, clockwise from north."""
-    north_south, west_east = np.gradient(elevation, PIXEL_M)
+    north_south, west_east = np.gradient(elevation, PIXEL_METRES)
     slope = np.degrees(np.arctan(np.hypot(north_south, west_east)))
     # Rows run southwards: the downhill vector points (east, north) = (-d/dcolumn, +d/drow)
     aspect = np.degrees(np.arctan2(-west_east, north_south)) % 360

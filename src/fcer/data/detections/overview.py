@@ -8,8 +8,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.channels import ACTIVE_FIRE
-from fcer.data.detections.grid import PIXEL_M
 from fcer.data.detections.ingest import Ingested
 from fcer.data.detections.write import IngestedFire
 from fcer.data.hdf5 import open_hdf5
@@ -62,7 +62,7 @@ def _largest(axes: Axes, fire: IngestedFire) -> None:
     last = np.where(burning.any(0), n - 1 - burning[::-1].argmax(0), -1).astype(float)
     last[last < 0] = np.nan
     height, width = last.shape
-    km = PIXEL_M / 1000
+    km = PIXEL_METRES / 1000
     axes.set_facecolor("#f4f4f4")
     image = axes.imshow(
         last,

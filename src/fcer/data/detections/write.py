@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.channels import ACTIVE_FIRE, CHANNELS
 from fcer.data.detections.agreement import Agreement, agreement_of
 from fcer.data.detections.days import date_of, unseen_days
 from fcer.data.detections.events import EARTH_KM
 from fcer.data.detections.filters import DetectionSettings, Filtered
-from fcer.data.detections.grid import PIXEL_M, Grid, grid_around, paint
+from fcer.data.detections.grid import Grid, grid_around, paint
 from fcer.data.detections.layers import Layers
 from fcer.data.detections.table import Detections
 from fcer.data.fire import SYNTHETIC
@@ -117,7 +118,7 @@ def _inside(found: Filtered, grid: Grid, numbers: NDArray[np.int64]) -> tuple[De
     around, days = found.kept[part], found.days[part]
     lng, lat = np.radians(grid.lnglat())
     middle = np.array([np.cos(lat) * np.cos(lng), np.cos(lat) * np.sin(lng), np.sin(lat)])
-    reach_km = np.hypot(grid.height, grid.width) / 2 * PIXEL_M / 1000 + 2
+    reach_km = np.hypot(grid.height, grid.width) / 2 * PIXEL_METRES / 1000 + 2
     near = np.square(around.unit_vectors() - middle).sum(1) < (reach_km / EARTH_KM) ** 2
     near &= np.isin(days, numbers)
     return around[near], days[near]

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fcer.config.bounded import parse_json
+from fcer.core.regions import PIXEL_METRES
 from fcer.data.channels import CHANNELS
 from fcer.data.fire import SYNTHETIC, SYNTHETIC_MANIFEST, Place
 from fcer.data.geotiff import write_geotiff
 from fcer.data.hdf5 import open_hdf5, write_hdf5
-from fcer.data.synthetic.landscape import PIXEL_M, Land, Weather, coarse_field, make_land, make_weather, smooth_noise
+from fcer.data.synthetic.landscape import Land, Weather, coarse_field, make_land, make_weather, smooth_noise
 from fcer.data.synthetic.spread import FireState, burn_day, ignite
 from fcer.errors import ConfigError, DataError
 from fcer.runtime.parallel import map_tasks
@@ -148,8 +149,8 @@ def _somewhere(rng: np.random.Generator, height: int, width: int) -> tuple[Place
     # Good to a few km, which is all that a made-up place needs: metres east of the zone's meridian, and north
     east = 500_000 + (lng - (6 * zone - 183)) * 111_320 * np.cos(np.radians(lat))
     north = lat * 110_950
-    left, top = round(east - width / 2 * PIXEL_M), round(north + height / 2 * PIXEL_M)
-    transform = (PIXEL_M, 0.0, float(left), 0.0, -PIXEL_M, float(top))
+    left, top = round(east - width / 2 * PIXEL_METRES), round(north + height / 2 * PIXEL_METRES)
+    transform = (PIXEL_METRES, 0.0, float(left), 0.0, -PIXEL_METRES, float(top))
     return Place(f"EPSG:{32600 + zone}", transform), (float(lng), float(lat))
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, ndimage
 
-__all__ = ["PIXEL_M", "Land", "Weather", "make_land", "make_weather", "smooth_noise"]
+from fcer.core.regions import PIXEL_METRES
 
-PIXEL_M = 375.0
+__all__ = ["Land", "Weather", "make_land", "make_weather", "smooth_noise"]
+
 
 Field = NDArray[np.float64]
 
@@ -64,7 +65,7 @@ def smooth_noise(rng: np.random.Generator, shape: tuple[int, int], roughness: fl
 def make_land(rng: np.random.Generator, shape: tuple[int, int], drought: float) -> Land:
     """Terrain, and fuel and moisture that follow it."""
     elevation = rng.uniform(400, 1800) + rng.uniform(120, 420) * smooth_noise(rng, shape, 3.2)
-    north_south, west_east = np.gradient(elevation, PIXEL_M)
+    north_south, west_east = np.gradient(elevation, PIXEL_METRES)
     slope = np.degrees(np.arctan(np.hypot(north_south, west_east)))
     # Rows run southwards: the downhill vector points (east, north) = (-d/dcolumn, +d/drow)
     aspect = np.degrees(np.arctan2(-west_east, north_south)) % 360

@@ -8,7 +8,8 @@ tomorrow's fire is never certain from today's image: the uncertainty that models
 import numpy as np
 from numpy.typing import NDArray
 
-from fcer.data.synthetic.landscape import PIXEL_M, Land, Weather
+from fcer.core.regions import PIXEL_METRES
+from fcer.data.synthetic.landscape import Land, Weather
 
 __all__ = ["OVERPASS_HOURS", "FireState", "burn_day", "ignite"]
 
@@ -89,7 +90,7 @@ def _step(
         # What burns at (row - down, column - right) may reach (row, column)
         there = (slice(1 - down, 1 - down + burning.shape[0]), slice(1 - right, 1 - right + burning.shape[1]))
         distance = np.hypot(down, right)
-        rise = np.clip((height[1:-1, 1:-1] - height[there]) / (PIXEL_M * distance), -0.5, 0.5)
+        rise = np.clip((height[1:-1, 1:-1] - height[there]) / (PIXEL_METRES * distance), -0.5, 0.5)
         along = (wind[0] * down + wind[1] * right) / distance
         reach = READINESS * np.exp(0.28 * along + 2.0 * rise) * receptive[box] / distance**2
         safe *= 1 - flames[there] * np.minimum(reach, 0.9)
