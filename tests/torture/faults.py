@@ -94,7 +94,6 @@ def _mounted(place: Path, size: int) -> Iterator[None]:
 
 
 ARTEFACTS: dict[str, tuple[str, ...]] = {
-    "fires/*/*.hdf5": (),
     "work/cache/surveys/*.json": ("work/checkpoints", "work/cache/features", "work/students", "work/study"),
     "work/checkpoints/*/*.safetensors": ("work/cache/features", "work/students", "work/study"),
     "work/checkpoints/*/*.history.json": ("work/cache/features", "work/students", "work/study"),

@@ -31,7 +31,8 @@ SCENES: dict[str, tuple[Sequence[str], str]] = {
         "results",
     ),
     "distill": (("distill", *_TINY, *_HEAD), "work/students"),
-    "main": (("main", *_TINY, *_HEAD, "--bootstrap", "5", "--methods", *TINY["methods"]), "work/study"),
+    # with density: it alone reads feature_fits.safetensors
+    "main": (("main", *_TINY, *_HEAD, "--bootstrap", "5", "--methods", *TINY["methods"], "density"), "work/study"),
     "search": (("search", *_SEARCH, *_TINY, *_HEAD), ""),
 }
 """By name: the command, and the folder whose files count; a search's trials are counted instead."""

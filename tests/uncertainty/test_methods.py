@@ -17,7 +17,7 @@ from fcer.data.catalog import open_catalog
 from fcer.data.folds import fair_folds
 from fcer.data.normalization import Normalization
 from fcer.data.samples import Samples, preprocess
-from fcer.errors import ConfigError, DataError
+from fcer.errors import CheckpointError, ConfigError, DataError
 from fcer.maps.predicted_maps import open_maps
 from fcer.models.calibration_files import Calibration, save_calibration
 from fcer.models.checkpoints import CheckpointInfo, save_checkpoint
@@ -27,7 +27,7 @@ from fcer.models.members import Member, fold_file, load_members
 from fcer.models.student import HeadSpec, UncertaintyHead
 from fcer.models.student_files import HeadInfo, LoadedStudent, load_student, save_student
 from fcer.uncertainty import Predictors, pass_counts, write_method_maps
-from fcer.uncertainty.feature_fits import load_fits, save_fits
+from fcer.uncertainty.feature_fits import fits_file, load_fits, save_fits
 from fcer.uncertainty.laplace import logit_variance
 from fcer.uncertainty.mc_dropout import PUT_IN, dropout_left_on
 
@@ -351,3 +351,13 @@ def test_what_cannot_be_compared_is_said_before_anything_is_predicted(samples: S
     with pytest.raises(ConfigError, match="an ensemble needs two members or more, but there is 1"):
         write_method_maps(path, Predictors(members[:1], members[0]), samples, 2018, ["ensemble"])
     assert not path.exists()
+
+
+def test_a_flipped_bit_in_what_methods_have_learnt_is_found(tmp_path: Path, members: list[Member]):
+    student = make_student(tmp_path, 1, "utae_t5", frozen=True)
+    path = fits_file(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 4
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"feature_fits\.safetensors: .*copy or train it again"):
+        load_fits(Predictors(members, members[1], student))

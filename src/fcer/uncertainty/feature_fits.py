@@ -1,21 +1,25 @@
 """What methods have learnt from the training years' features: a file in the student's folder, written with it."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from safetensors.torch import save_file
 from torch import Tensor
 
 from fcer.errors import CheckpointError, ConfigError
-from fcer.models.headers import opened
-from fcer.runtime.files import atomic_path
+from fcer.models.headers import check_bytes, opened, parse_header, save_sealed
 from fcer.uncertainty.predictors import Predictors
 
 __all__ = ["check_fits", "fits_file", "load_fits", "save_fits"]
 
-_KEY = "student"
-"""Under which name the file says whose it is."""
+
+@dataclass(frozen=True)
+class _Fits:
+    """What the file says of itself."""
+
+    student: str
+    """The key of the student whose it is."""
 
 
 def fits_file(folder: Path) -> Path:
@@ -25,8 +29,7 @@ def fits_file(folder: Path) -> Path:
 
 def save_fits(folder: Path, key: str, tensors: Mapping[str, Tensor]) -> None:
     """Write the tensors for the student of this key."""
-    with atomic_path(fits_file(folder)) as partial:
-        save_file({name: value.contiguous() for name, value in tensors.items()}, partial, metadata={_KEY: key})
+    save_sealed(fits_file(folder), {name: value.contiguous() for name, value in tensors.items()}, {"student": key})
 
 
 def check_fits(name: str, predictors: Predictors) -> None:
@@ -48,7 +51,8 @@ def load_fits(predictors: Predictors) -> dict[str, Tensor]:
 @lru_cache(maxsize=4)
 def _read(folder: Path, key: str) -> dict[str, Tensor]:
     path = fits_file(folder)
+    check_bytes(path)
     with opened(path) as file:
-        if (file.metadata() or {}).get(_KEY) != key:
+        if parse_header(path, file.metadata(), _Fits, written_by="fcer distill").student != key:
             raise CheckpointError(f"{path}: not of the student beside it; remove the folder, and it is distilled again")
         return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
